@@ -46,7 +46,7 @@ from probetui.kubelet.effects import (
 from probetui.kubelet.kuberuntime.container_hash import container_hash
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
 from probetui.kubelet.runtime_health import READY_CONDITIONS
-from probetui.ports import ExecResult, LogLine, Progress
+from probetui.ports import ExecResult, LogLine, Progress, Runtime
 from probetui.runtimes.missing_executable import command_error
 from tests.builders import START
 
@@ -336,7 +336,7 @@ class FakeEngine:
             watcher.set()
 
 
-class FakeRuntime:
+class FakeRuntime(Runtime):
     """`ports.Runtime` on a `FakeEngine`, with logs, events and faults."""
 
     name = "fake"

@@ -10,6 +10,7 @@
     │   ├── IncompleteRemovalError    some of what was to be removed is left
     │   ├── ImageNotFoundError        the image is not there and was not pulled
     │   ├── ContainerConfigError      what a container asks for cannot be prepared
+    │   ├── UnsupportedError          this kind of runtime never does it (2)
     │   └── ExecutableMissingError    the command of an exec is not there
     ├── ExecTimeoutError              an exec ran longer than its limit
     ├── GoError                       a prober's step failed; in the kubelet's words
@@ -123,6 +124,20 @@ class ContainerRuntimeError(ProbetuiError):
     def __init__(self, message: str, *, unreachable: bool = False) -> None:
         super().__init__(message)
         self.unreachable = unreachable
+
+
+class UnsupportedError(ContainerRuntimeError):
+    """A runtime does not do what an optional call of `ports.Runtime` asks for.
+
+    Args:
+        runtime: its name.
+        problem: what it does not do, as the rest of a sentence.
+    """
+
+    exit_status = 2
+
+    def __init__(self, runtime: str, problem: str) -> None:
+        super().__init__(f"{runtime} {problem}")
 
 
 @contextmanager

@@ -1,8 +1,16 @@
-"""Ports: the clock, the container runtime and the prober, as protocols."""
+"""Ports: what the program needs of clocks, runtimes and probers.
+
+A port that classes without anything in common implement is a protocol. What only some
+runtimes can do is no port of its own: it is a call of `Runtime` with a default, which
+returns what is true where there is nothing (no volumes are listed, a pod is dialled at
+its own IP) or raises `UnsupportedError`. So a caller calls; nobody looks at the type.
+Where something has to be decided before there is a call, `Runtime.supports` tells.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import (
     AsyncIterator,
     Awaitable,
@@ -13,13 +21,14 @@ from collections.abc import (
 )
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Annotated, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Annotated, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Meta, Struct, field
 
-from probetui.errors import ContainerRuntimeError
+from probetui.errors import UnsupportedError
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import (
+    UNKNOWN_NODE,
     ContainerID,
     ImageFilesystem,
     Listeners,
@@ -88,100 +97,6 @@ Progress = Callable[[str], None]
 """Called with the progress of a long operation, in a few words; must not block."""
 
 
-class Runtime(Protocol):
-    """A container runtime: the part of the CRI that probes need.
-
-    Every call may be cancelled. Calls that remove or stop are idempotent: what is
-    already gone is not an error; any other call about what is gone is refused.
-    Nothing but `ContainerRuntimeError` (and, from `exec_sync`, `ExecTimeoutError`) is
-    raised. Only what this user's probetui recorded as its own is ever listed, stopped
-    or removed, earlier sessions included. A label is no proof: images
-    pass them on. IDs of containers are `<name>://<id>`.
-    """
-
-    @property
-    def name(self) -> str:
-        """The runtime's word in container IDs: docker, containerd, process."""
-
-    async def version(self) -> str:
-        """Return name and version for people; raises when nobody answers."""
-
-    async def relist(self) -> tuple[RuntimePodStatus, ...]:
-        """Return every pod of ours, dead containers too, each list newest first.
-
-        The exit code after a deadly signal is 128 and its number. The reason of an
-        exited container is Completed (exit code 0), Error or OOMKilled, unless the
-        runtime has a better one.
-        """
-
-    async def run_pod_sandbox(self, operation: RunPodSandbox) -> str:
-        """Create and start a sandbox and return its ID."""
-
-    async def pod_sandbox_status(self, sandbox_id: str) -> SandboxStatus:
-        """Return a sandbox's state and IP; in the host's network it has no IP."""
-
-    async def stop_pod_sandbox(self, sandbox_id: str) -> None:
-        """Stop a sandbox; containers still running in it are killed."""
-
-    async def remove_pod_sandbox(self, sandbox_id: str) -> None:
-        """Remove a sandbox, with containers that are left in it."""
-
-    async def image_status(self, image: str) -> str | None:
-        """Return the ID of an image, None if it is not here."""
-
-    async def pull_image(self, operation: PullImage, progress: Progress) -> PulledImage:
-        """Pull an image and return its ID and size."""
-
-    async def create_container(self, operation: CreateContainer) -> ContainerID:
-        """Create a container in a sandbox and return its ID.
-
-        The container's command and arguments are run as they are: what they had of
-        `$(NAME)` has been expanded. Raises `ImageNotFoundError` without its image.
-        """
-
-    async def start_container(self, container_id: ContainerID) -> None:
-        """Start a created container; refused when its program does not exist."""
-
-    async def stop_container(
-        self, container_id: ContainerID, grace_period_seconds: int
-    ) -> None:
-        """Send the stop signal, kill after the grace period, return when it ended.
-
-        Without a grace period it is killed at once. What was never started stays as
-        it is. Of several calls, the one whose time is up first kills.
-        """
-
-    async def container_status(
-        self, container_id: ContainerID
-    ) -> RuntimeContainerStatus | None:
-        """Return a container as a relist begun now would have it, None if gone."""
-
-    async def remove_container(self, container_id: ContainerID) -> None:
-        """Remove a container; one that runs is killed first."""
-
-    async def exec_sync(
-        self,
-        container_id: ContainerID,
-        command: tuple[str, ...],
-        timeout_seconds: int,
-    ) -> ExecResult:
-        """Run a command in a container; 0 seconds is no limit.
-
-        The command's bytes are its text with surrogateescape. All output is read; of
-        each stream at least the first 10 KiB are kept, and not much more. When the
-        call is cancelled, the command is killed like one that ran too long.
-
-        Raises:
-            ExecTimeoutError: it ran longer than the limit; says whether it was killed.
-            ContainerRuntimeError: it could not be run at all, because the container
-                does not run or the executable does not exist; if the latter is
-                certain, `ExecutableMissingError`.
-        """
-
-    async def close(self) -> None:
-        """Close connections and end tasks; containers are left as they are."""
-
-
 class Prober(Protocol):
     """Runs one `RunProbe`, retries included; never raises for what a container does."""
 
@@ -215,47 +130,6 @@ class CommandStreams(Protocol):
         """Take output."""
 
 
-@runtime_checkable
-class StreamingExec(Protocol):
-    """A runtime that runs commands with input, and in a terminal."""
-
-    async def exec_streams(
-        self,
-        container_id: ContainerID,
-        command: tuple[str, ...],
-        streams: CommandStreams,
-        *,
-        has_stdin: bool,
-        tty: bool,
-    ) -> int:
-        """Run a command to its end, and return its exit code.
-
-        Output is given as it comes. When the call is cancelled, the command is killed,
-        but by CRI runtimes, where it runs on without its streams. Raises
-        `ContainerRuntimeError` where it cannot be run.
-        """
-
-
-@runtime_checkable
-class StreamingAttach(Protocol):
-    """A runtime that gives the streams of a container's own process."""
-
-    async def attach_streams(
-        self,
-        container_id: ContainerID,
-        streams: CommandStreams,
-        *,
-        has_stdin: bool,
-        tty: bool,
-    ) -> None:
-        """Give input and output until the container ends.
-
-        Output is given as it comes, from now on. `tty` has to be the container's. When
-        the call is cancelled the container runs on. Raises `ContainerRuntimeError`
-        where there are no streams.
-        """
-
-
 class LogLine(Struct, frozen=True):
     """One line a container printed."""
 
@@ -264,9 +138,8 @@ class LogLine(Struct, frozen=True):
     is_stderr: bool = False
 
 
-@runtime_checkable
 class LogSource(Protocol):
-    """A runtime that keeps what containers print."""
+    """What containers print, as a runtime or a cluster keeps it."""
 
     def follow_logs(
         self, container_id: ContainerID, *, tail: int, follow: bool
@@ -279,30 +152,6 @@ class LogSource(Protocol):
         """
 
 
-@runtime_checkable
-class NodeSource(Protocol):
-    """A runtime that knows the machine on which its containers run."""
-
-    async def node(self) -> Node:
-        """Return the facts about the machine that pods may refer to."""
-
-
-@runtime_checkable
-class RuntimeStatusSource(Protocol):
-    """A runtime that reports whether it, and its network, can run pods."""
-
-    async def conditions(self) -> tuple[RuntimeCondition, ...]:
-        """Return at least `RuntimeReady` and `NetworkReady`."""
-
-
-@runtime_checkable
-class ImageUsers(Protocol):
-    """A runtime that knows the user as which the programs of its images run."""
-
-    async def image_user(self, image: str) -> str:
-        """Return the user as the image has it, empty where it says nothing."""
-
-
 class PodVolumes(Struct, frozen=True):
     """The volumes that are there of one pod, by name."""
 
@@ -310,46 +159,6 @@ class PodVolumes(Struct, frozen=True):
     name: str
     namespace: str
     volumes: tuple[str, ...]
-
-
-@runtime_checkable
-class VolumeHost(Protocol):
-    """A runtime that has volumes, for containers that are created after them.
-
-    Calls may be repeated, and those that unmount may be about what is gone. Nothing
-    but `ContainerRuntimeError` is raised, and nothing is touched that was not made
-    here: what an earlier probetui made is among it.
-    """
-
-    async def mount_volume(self, operation: MountVolume) -> None:
-        """Make a volume ready; one that is there keeps what is in it.
-
-        The files of a volume that is made of files are replaced as a whole.
-        """
-
-    async def unmount_volume(self, operation: UnmountVolume) -> None:
-        """Remove a volume with what is in it; a path of the host stays as it is.
-
-        While containers of the pod are left, though ended, that may be put off until
-        they are removed.
-        """
-
-    async def list_volumes(self) -> tuple[PodVolumes, ...]:
-        """Return all volumes there are, by pod."""
-
-
-@runtime_checkable
-class LeftoverFileSource(Protocol):
-    """A runtime that keeps files of pods beside their sandboxes and volumes.
-
-    A removal that was interrupted may leave nothing but these.
-    """
-
-    async def list_leftover_files(self) -> tuple[RuntimePodStatus, ...]:
-        """Return the pods of ours of which there are files."""
-
-    async def remove_leftover_files(self, pod: RuntimePodStatus) -> None:
-        """Remove the files of a pod that has neither a sandbox nor volumes."""
 
 
 class UnownedPod(Struct, frozen=True):
@@ -362,36 +171,6 @@ class UnownedPod(Struct, frozen=True):
     status: RuntimePodStatus
     made_by: str = ""
     things: tuple[str, ...] = ()
-
-
-@runtime_checkable
-class LabelSource(Protocol):
-    """A runtime that keeps the labels of pods with their sandboxes."""
-
-    async def sandbox_labels(self) -> Mapping[str, Mapping[str, str]]:
-        """Return the labels of pods by the ID of each sandbox, whoever made it.
-
-        Sandboxes of which they are not known are left out.
-        """
-
-
-@runtime_checkable
-class SharedEngine(Protocol):
-    """A runtime that other users' probetuis may use at the same time."""
-
-    async def unowned_pods(self) -> tuple[UnownedPod, ...]:
-        """Return the pods that other probetuis seem to have made."""
-
-    async def take_over(self, pod: UnownedPod) -> None:
-        """Make a pod ours from now on, because the user asked for it."""
-
-
-@runtime_checkable
-class KubeletHost(Protocol):
-    """A runtime that a kubelet may use at the same time."""
-
-    async def kubelet_pods(self) -> tuple[str, ...]:
-        """Return the namespaces and names of the running pods of a kubelet, sorted."""
 
 
 PodKey = tuple[str, str]
@@ -419,128 +198,11 @@ class PodLease(Protocol):
         """Release all pods."""
 
 
-@runtime_checkable
-class LeaseHost(Protocol):
-    """A runtime on which every user of the engine sees who runs which pods."""
-
-    async def lease(self) -> PodLease:
-        """Return a lease without pods."""
-
-    async def lease_holders(self, keys: Collection[PodKey]) -> Mapping[PodKey, str]:
-        """Return who runs pods, for people; those that nobody runs are left out."""
-
-
-@runtime_checkable
-class ImageStore(Protocol):
-    """A runtime whose images can be listed and removed.
-
-    Images carry no label of ours: who removes one has to know that probetui pulled it.
-    Nothing but `ContainerRuntimeError` is raised.
-    """
-
-    async def image_store_id(self) -> str:
-        """Return what identifies this store, empty if nothing does."""
-
-    async def list_images(self) -> tuple[StoredImage, ...]:
-        """Return every image that is here, whoever brought it."""
-
-    async def image_copy(self, image_id: str) -> str | None:
-        """Return what changes when an image is removed and pulled again.
-
-        None for an image that is not here.
-        """
-
-    async def remove_image(self, image_id: str) -> None:
-        """Remove an image with all its names; refused while containers have it."""
-
-    async def image_filesystem(self) -> ImageFilesystem:
-        """Measure the disk that images are on; refused where it cannot be seen."""
-
-
-@runtime_checkable
-class FaultInjector(Protocol):
-    """Injects faults: freezes, kills and disconnects containers.
-
-    An unsupported fault raises a `ContainerRuntimeError` that says why; nothing else is
-    raised. Freezing a frozen container, or unfreezing a running one, is no error; the
-    same holds for disconnecting and restoring. Closing it undoes every fault that it
-    injected.
-    """
-
-    async def inject_fault(self, container_id: ContainerID, fault: Fault) -> None:
-        """Do it to a running container; returns at once, whatever comes of it."""
-
-    def fault_refusal(self, pod: Pod, fault: Fault) -> str:
-        """Return why it cannot be done to a pod, empty where it may be tried.
-
-        That is what is known without asking; `inject_fault` may refuse all the same.
-        """
-
-
-@runtime_checkable
-class FaultRestorer(Protocol):
-    """A runtime that records injected faults, and can undo them in a later process."""
-
-    async def undo_leftover_faults(self) -> list[str]:
-        """Undo what a session left in force that was killed.
-
-        Returns what was done, in sentences for people.
-        """
-
-
-@runtime_checkable
-class ListenerSource(Protocol):
-    """A runtime that may see where the programs of containers listen."""
-
-    async def listeners(self, container_id: ContainerID) -> Listeners:
-        """Return where a running container listens for TCP connections.
-
-        Nothing is run in the container, where it would be seen. Raises
-        `ContainerRuntimeError`, with the reason, where it is not to be seen from here.
-        """
-
-
-@runtime_checkable
-class EventSource(Protocol):
-    """A runtime that says when something happened to a container of ours."""
-
-    def watch(self) -> AsyncIterator[None]:
-        """Yield whenever something happened; end or raise when the stream is over.
-
-        Changes at the same time may be one yield. The stream begins with the first
-        `anext`, so a relist should follow.
-        """
-
-
 class StartedExec(Struct, frozen=True):
     """A command that somebody started in a container, its words with blanks between."""
 
     container_id: ContainerID
     command: str
-
-
-@runtime_checkable
-class ExecSource(Protocol):
-    """A runtime that reports the commands that others run in containers."""
-
-    def watch_execs(self) -> AsyncIterator[StartedExec]:
-        """Yield each command that is started, except our own.
-
-        Ends or raises when the stream is over. To be called only where the commands
-        are shown: the runtime then reports each of our own probes too, which costs a
-        tenth of a millisecond here and next to nothing there.
-        """
-
-
-@runtime_checkable
-class ClockSource(Protocol):
-    """A runtime whose instants are by a clock of its own.
-
-    All that it returns is by the session's clock already, as far as that is known.
-    """
-
-    def on_clock_offset(self, report: Callable[[timedelta], None]) -> None:
-        """Call `report` with its clock's offset, where that is a second or more."""
 
 
 class ForwardedConnection(Protocol):
@@ -575,23 +237,11 @@ Destination: TypeAlias = tuple[str, int] | Forward
 """Where to connect: an address and a port, or what connects."""
 
 
-@runtime_checkable
 class DialAddress(Protocol):
-    """A runtime whose pod IPs may not be reachable from here."""
+    """Maps the IPs of pods, as some may not be reachable from here."""
 
     def dial_address(self, pod_ip: str, port: int) -> Destination:
         """Return where to connect instead of `pod_ip:port`."""
-
-
-@runtime_checkable
-class NetworkNamespaces(Protocol):
-    """A runtime that may know the network namespaces of its pods."""
-
-    async def network_namespace(self, container_id: ContainerID) -> Path:
-        """Return the file of the network namespace of a running container.
-
-        Raises `ContainerRuntimeError` where it is not on this machine, or unknown.
-        """
 
 
 class UnmanagedContainer(Struct, frozen=True):
@@ -626,77 +276,6 @@ class UnmanagedStatus(Struct, frozen=True):
     earlier: RuntimeContainerStatus | None = None
 
 
-class UnmanagedContainers(FaultInjector, Protocol):
-    """The containers on a runtime that probetui did not make.
-
-    Reading changes nothing. Stopping, starting and disrupting one is only for sessions
-    that may act; faults are undone when the runtime is closed. Stopping what
-    is gone, or does not run, is no error. Nothing but
-    `ContainerRuntimeError` (and, from `exec_sync`, `ExecTimeoutError`) is raised.
-
-    Those that inherit from it cannot be started, and are reached at their addresses,
-    unless they say otherwise.
-    """
-
-    can_start: bool = False
-    """Whether one that has ended can be started again."""
-
-    async def list(self) -> tuple[UnmanagedContainer, ...]:
-        """Return all there are, dead or alive, sandboxes left out."""
-
-    async def inspect(self, container_id: ContainerID) -> UnmanagedStatus | None:
-        """Return what a listed one is like now, None if it is gone."""
-
-    async def exec_sync(
-        self,
-        container_id: ContainerID,
-        command: tuple[str, ...],
-        timeout_seconds: int,
-    ) -> ExecResult:
-        """Run a command in one, as `Runtime.exec_sync` does."""
-
-    async def stop(self, container_id: ContainerID, grace_period_seconds: int) -> None:
-        """Send the stop signal, kill after the grace period, return when it ended."""
-
-    async def start(self, container_id: ContainerID) -> None:
-        """Start one that has ended once more, as it is."""
-        raise ContainerRuntimeError(f"{container_id} cannot be started again")
-
-    def dial_address(self, ip: str, port: int) -> Destination:
-        """Return where to connect instead of `ip:port`."""
-        return ip, port
-
-    def watch(self) -> AsyncIterator[None]:
-        """Yield whenever something happened, as `EventSource.watch` does."""
-
-
-@runtime_checkable
-class RemarkSource(Protocol):
-    """A runtime of which one must know something to judge the results of probes."""
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """What one must know, in sentences."""
-
-
-@runtime_checkable
-class UnmanagedSource(Protocol):
-    """What has containers of others: a runtime, or a cluster's pod."""
-
-    @property
-    def name(self) -> str:
-        """The runtime's word in container IDs."""
-
-    async def version(self) -> str:
-        """Return name and version of the runtime."""
-
-    async def close(self) -> None:
-        """Close connections and end tasks; containers are left as they are."""
-
-    def unmanaged(self) -> UnmanagedContainers:
-        """Return them; they can be used until the runtime is closed."""
-
-
 class HookResult(Struct, frozen=True):
     """What a lifecycle hook printed, and why it failed if it did.
 
@@ -714,3 +293,391 @@ class HookRunner(Protocol):
 
     async def run(self, operation: RunHook) -> HookResult:
         """Run the hook to its end, without a limit of its own."""
+
+
+class Containers(ABC):
+    """Containers on a runtime, ours or those of others, and what happens in them.
+
+    Nothing but `ContainerRuntimeError` (and, from `exec_sync`, `ExecTimeoutError`) is
+    raised.
+    """
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The runtime's word in container IDs: docker, containerd, process."""
+
+    def supports(self, call: Callable[..., object]) -> bool:
+        """Return whether an optional call is implemented, as `Runtime.conditions`."""
+        return getattr(type(self), call.__name__) is not call
+
+    @abstractmethod
+    async def exec_sync(
+        self,
+        container_id: ContainerID,
+        command: tuple[str, ...],
+        timeout_seconds: int,
+    ) -> ExecResult:
+        """Run a command in a container; 0 seconds is no limit.
+
+        The command's bytes are its text with surrogateescape. All output is read; of
+        each stream at least the first 10 KiB are kept, and not much more. When the
+        call is cancelled, the command is killed like one that ran too long.
+
+        Raises:
+            ExecTimeoutError: it ran longer than the limit; says whether it was killed.
+            ContainerRuntimeError: it could not be run at all, because the container
+                does not run or the executable does not exist; if the latter is
+                certain, `ExecutableMissingError`.
+        """
+
+    @abstractmethod
+    def watch(self) -> AsyncIterator[None]:
+        """Yield when something happened to a container; end or raise at the end.
+
+        Changes at the same time may be one yield. The stream begins with the first
+        `anext`, so a relist should follow.
+        """
+
+    @abstractmethod
+    async def inject_fault(self, container_id: ContainerID, fault: Fault) -> None:
+        """Freeze, kill or disconnect a running container; returns at once.
+
+        An unsupported fault raises a `ContainerRuntimeError` that says why. Freezing a
+        frozen container, or unfreezing a running one, is no error; the same holds for
+        disconnecting and restoring. Closing the runtime undoes every fault that it
+        injected.
+        """
+
+    @abstractmethod
+    def fault_refusal(self, pod: Pod, fault: Fault) -> str:
+        """Return why it cannot be done to a pod, empty where it may be tried.
+
+        That is what is known without asking; `inject_fault` may refuse all the same.
+        """
+
+    # -- optional
+
+    def dial_address(self, pod_ip: str, port: int) -> Destination:
+        """Return where to connect instead of `pod_ip:port`."""
+        return pod_ip, port
+
+    async def listeners(self, container_id: ContainerID) -> Listeners:
+        """Return where a running container listens for TCP connections.
+
+        Nothing is run in the container, where it would be seen. Raises
+        `ContainerRuntimeError`, with the reason, where it is not to be seen from here.
+        """
+        raise UnsupportedError(self.name, "does not report them")
+
+    def watch_execs(self) -> AsyncIterator[StartedExec]:
+        """Yield each command that others start in a container, except our own.
+
+        Ends or raises when the stream is over. To be called only where the commands
+        are shown: the runtime then reports each of our own probes too, which costs a
+        tenth of a millisecond here and next to nothing there.
+        """
+        raise UnsupportedError(self.name, "does not report commands that others run")
+
+
+class UnmanagedContainers(Containers):
+    """The containers on a runtime that probetui did not make.
+
+    Reading changes nothing. Stopping, starting and disrupting one is only for sessions
+    that may act; faults are undone when the runtime is closed. Stopping what
+    is gone, or does not run, is no error.
+    """
+
+    can_start: bool = False
+    """Whether one that has ended can be started again."""
+
+    @abstractmethod
+    async def list(self) -> tuple[UnmanagedContainer, ...]:
+        """Return all there are, dead or alive, sandboxes left out."""
+
+    @abstractmethod
+    async def inspect(self, container_id: ContainerID) -> UnmanagedStatus | None:
+        """Return what a listed one is like now, None if it is gone."""
+
+    @abstractmethod
+    async def stop(self, container_id: ContainerID, grace_period_seconds: int) -> None:
+        """Send the stop signal, kill after the grace period, return when it ended."""
+
+    # -- optional
+
+    async def start(self, container_id: ContainerID) -> None:
+        """Start one that has ended once more, as it is."""
+        raise UnsupportedError(self.name, f"cannot start {container_id} again")
+
+
+class UnmanagedSource(ABC):
+    """What has containers of others: a runtime, or a cluster's pod."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The runtime's word in container IDs."""
+
+    @abstractmethod
+    async def version(self) -> str:
+        """Return name and version for people; raises when nobody answers."""
+
+    @abstractmethod
+    def follow_logs(
+        self, container_id: ContainerID, *, tail: int, follow: bool
+    ) -> AsyncIterator[LogLine]:
+        """Yield a container's log, as `LogSource.follow_logs` does."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Close connections and end tasks; containers are left as they are."""
+
+    # -- optional
+
+    def unmanaged(self) -> UnmanagedContainers:
+        """Return them; they can be used until the runtime is closed."""
+        raise UnsupportedError(self.name, "has no containers to attach to")
+
+    async def node(self) -> Node:
+        """Return the facts about the machine that pods may refer to."""
+        return UNKNOWN_NODE
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What one must know to judge the results of probes, in sentences."""
+        return ()
+
+
+class Runtime(Containers, UnmanagedSource):
+    """A container runtime: the part of the CRI that probes need, and what is beside it.
+
+    Every call may be cancelled. Calls that remove or stop are idempotent: what is
+    already gone is not an error; any other call about what is gone is refused.
+    Only what this user's probetui recorded as its own is ever listed, stopped
+    or removed, earlier sessions included. A label is no proof: images
+    pass them on. IDs of containers are `<name>://<id>`.
+    """
+
+    @abstractmethod
+    async def relist(self) -> tuple[RuntimePodStatus, ...]:
+        """Return every pod of ours, dead containers too, each list newest first.
+
+        The exit code after a deadly signal is 128 and its number. The reason of an
+        exited container is Completed (exit code 0), Error or OOMKilled, unless the
+        runtime has a better one.
+        """
+
+    @abstractmethod
+    async def run_pod_sandbox(self, operation: RunPodSandbox) -> str:
+        """Create and start a sandbox and return its ID."""
+
+    @abstractmethod
+    async def pod_sandbox_status(self, sandbox_id: str) -> SandboxStatus:
+        """Return a sandbox's state and IP; in the host's network it has no IP."""
+
+    @abstractmethod
+    async def stop_pod_sandbox(self, sandbox_id: str) -> None:
+        """Stop a sandbox; containers still running in it are killed."""
+
+    @abstractmethod
+    async def remove_pod_sandbox(self, sandbox_id: str) -> None:
+        """Remove a sandbox, with containers that are left in it."""
+
+    @abstractmethod
+    async def image_status(self, image: str) -> str | None:
+        """Return the ID of an image, None if it is not here."""
+
+    @abstractmethod
+    async def pull_image(self, operation: PullImage, progress: Progress) -> PulledImage:
+        """Pull an image and return its ID and size."""
+
+    @abstractmethod
+    async def create_container(self, operation: CreateContainer) -> ContainerID:
+        """Create a container in a sandbox and return its ID.
+
+        The container's command and arguments are run as they are: what they had of
+        `$(NAME)` has been expanded. Raises `ImageNotFoundError` without its image.
+        """
+
+    @abstractmethod
+    async def start_container(self, container_id: ContainerID) -> None:
+        """Start a created container; refused when its program does not exist."""
+
+    @abstractmethod
+    async def stop_container(
+        self, container_id: ContainerID, grace_period_seconds: int
+    ) -> None:
+        """Send the stop signal, kill after the grace period, return when it ended.
+
+        Without a grace period it is killed at once. What was never started stays as
+        it is. Of several calls, the one whose time is up first kills.
+        """
+
+    @abstractmethod
+    async def container_status(
+        self, container_id: ContainerID
+    ) -> RuntimeContainerStatus | None:
+        """Return a container as a relist begun now would have it, None if gone."""
+
+    @abstractmethod
+    async def remove_container(self, container_id: ContainerID) -> None:
+        """Remove a container; one that runs is killed first."""
+
+    # -- optional: the runtime itself
+
+    async def conditions(self) -> tuple[RuntimeCondition, ...]:
+        """Return at least `RuntimeReady` and `NetworkReady`."""
+        raise UnsupportedError(self.name, "has no conditions")
+
+    def on_clock_offset(self, report: Callable[[timedelta], None]) -> None:
+        """Call `report` with the offset of the runtime's clock, if a second or more.
+
+        A runtime without a clock of its own never does. All that a runtime returns is
+        by the session's clock already, as far as the offset is known.
+        """
+
+    async def network_namespace(self, container_id: ContainerID) -> Path:
+        """Return the file of the network namespace of a running container.
+
+        Raises `ContainerRuntimeError` where it is not on this machine, or unknown.
+        """
+        raise UnsupportedError(self.name, "has no network of its own for a pod")
+
+    # -- optional: streams
+
+    async def exec_streams(
+        self,
+        container_id: ContainerID,
+        command: tuple[str, ...],
+        streams: CommandStreams,
+        *,
+        has_stdin: bool,
+        tty: bool,
+    ) -> int:
+        """Run a command with input or in a terminal, and return its exit code.
+
+        Output is given as it comes. When the call is cancelled, the command is killed,
+        but by CRI runtimes, where it runs on without its streams. Raises
+        `ContainerRuntimeError` where it cannot be run.
+        """
+        raise UnsupportedError(self.name, "runs no commands with input and output")
+
+    async def attach_streams(
+        self,
+        container_id: ContainerID,
+        streams: CommandStreams,
+        *,
+        has_stdin: bool,
+        tty: bool,
+    ) -> None:
+        """Give input and output of a container's own process until it ends.
+
+        Output is given as it comes, from now on. `tty` has to be the container's. When
+        the call is cancelled the container runs on. Raises `ContainerRuntimeError`
+        where there are no streams.
+        """
+        raise UnsupportedError(self.name, "does not attach to containers")
+
+    # -- optional: volumes and files
+    #
+    # Calls may be repeated, and those that remove may be about what is gone. Nothing
+    # is touched that was not made here: what an earlier probetui made is among it.
+
+    async def mount_volume(self, operation: MountVolume) -> None:
+        """Make a volume ready; one that is there keeps what is in it.
+
+        The files of a volume that is made of files are replaced as a whole.
+        """
+        raise UnsupportedError(self.name, "has no volumes")
+
+    async def unmount_volume(self, operation: UnmountVolume) -> None:
+        """Remove a volume with what is in it; a path of the host stays as it is.
+
+        While containers of the pod are left, though ended, that may be put off until
+        they are removed.
+        """
+        raise UnsupportedError(self.name, "has no volumes")
+
+    async def list_volumes(self) -> tuple[PodVolumes, ...]:
+        """Return all volumes there are, by pod."""
+        return ()
+
+    async def list_leftover_files(self) -> tuple[RuntimePodStatus, ...]:
+        """Return the pods of ours that have files beside sandboxes and volumes.
+
+        A removal that was interrupted may leave nothing but these.
+        """
+        return ()
+
+    async def remove_leftover_files(self, pod: RuntimePodStatus) -> None:
+        """Remove the files of a pod that has neither a sandbox nor volumes."""
+
+    # -- optional: others that use the same engine
+
+    async def sandbox_labels(self) -> Mapping[str, Mapping[str, str]]:
+        """Return the labels of pods by the ID of each sandbox, whoever made it.
+
+        Sandboxes of which they are not known are left out.
+        """
+        return {}
+
+    async def unowned_pods(self) -> tuple[UnownedPod, ...]:
+        """Return the pods that other probetuis seem to have made."""
+        return ()
+
+    async def take_over(self, pod: UnownedPod) -> None:
+        """Make a pod ours from now on, because the user asked for it."""
+        raise UnsupportedError(self.name, "has no pods of other probetuis")
+
+    async def kubelet_pods(self) -> tuple[str, ...]:
+        """Return the namespaces and names of the running pods of a kubelet, sorted."""
+        return ()
+
+    async def lease(self) -> PodLease:
+        """Return a lease without pods, which every user of the engine sees."""
+        raise UnsupportedError(self.name, "has no leases")
+
+    async def lease_holders(self, keys: Collection[PodKey]) -> Mapping[PodKey, str]:
+        """Return who runs pods, for people; those that nobody runs are left out."""
+        return {}
+
+    async def undo_leftover_faults(self) -> list[str]:
+        """Undo the faults that a session left in force that was killed.
+
+        Returns what was done, in sentences for people.
+        """
+        return []
+
+    # -- optional: images
+    #
+    # They carry no label of ours: who removes one has to know that probetui pulled it.
+
+    async def image_user(self, image: str) -> str | None:
+        """Return the user as the image has it, empty where it says nothing.
+
+        None where images are not known to the runtime at all.
+        """
+        return None
+
+    async def image_store_id(self) -> str:
+        """Return what identifies this store, empty if nothing does."""
+        raise UnsupportedError(self.name, "has no images")
+
+    async def list_images(self) -> tuple[StoredImage, ...]:
+        """Return every image that is here, whoever brought it."""
+        raise UnsupportedError(self.name, "has no images")
+
+    async def image_copy(self, image_id: str) -> str | None:
+        """Return what changes when an image is removed and pulled again.
+
+        None for an image that is not here.
+        """
+        raise UnsupportedError(self.name, "has no images")
+
+    async def remove_image(self, image_id: str) -> None:
+        """Remove an image with all its names; refused while containers have it."""
+        raise UnsupportedError(self.name, "has no images")
+
+    async def image_filesystem(self) -> ImageFilesystem:
+        """Measure the disk that images are on; refused where it cannot be seen."""
+        raise UnsupportedError(self.name, "has no images")

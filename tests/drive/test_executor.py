@@ -14,7 +14,7 @@ from probetui.drive import executor
 from probetui.drive.executor import Executor
 from probetui.engine.inputs import Fact, ListenersFound
 from probetui.errors import ContainerConfigError, ContainerRuntimeError
-from probetui.k8s.pod import EnvVar, Pod
+from probetui.k8s.pod import EnvVar
 from probetui.k8s.probe import ExecAction
 from probetui.k8s.runtime import (
     ContainerID,
@@ -65,7 +65,7 @@ from probetui.kubelet.facts import (
 )
 from probetui.kubelet.outcome import ProbeOutcome, ProbeResult
 from probetui.kubelet.runtime_health import READY_CONDITIONS
-from probetui.ports import HookResult, PodVolumes
+from probetui.ports import HookResult, Runtime
 from tests.builders import START, a_container, a_key, a_pod, a_probe, at
 from tests.fakes import (
     FAILING,
@@ -102,10 +102,11 @@ class BrokenProber:
         raise LookupError("a bug")
 
 
-class FakeVolumes:
-    """`ports.VolumeHost`; `mounted` has the mounted volumes."""
+class WithVolumes(FakeRuntime):
+    """A runtime with volumes; `mounted` has the mounted volumes."""
 
-    def __init__(self) -> None:
+    def __init__(self, engine: FakeEngine) -> None:
+        super().__init__(engine)
         self.mounted: set[str] = set()
 
     async def mount_volume(self, operation: MountVolume) -> None:
@@ -114,25 +115,9 @@ class FakeVolumes:
     async def unmount_volume(self, operation: UnmountVolume) -> None:
         self.mounted.discard(operation.volume_name)
 
-    async def list_volumes(self) -> tuple[PodVolumes, ...]:
-        return ()
 
-
-class FakeFaultInjector:
-    """`ports.FaultInjector` that records what it injected."""
-
-    def __init__(self) -> None:
-        self.injected: list[tuple[ContainerID, Fault]] = []
-
-    async def inject_fault(self, container_id: ContainerID, fault: Fault) -> None:
-        self.injected.append((container_id, fault))
-
-    def fault_refusal(self, pod: Pod, fault: Fault) -> str:
-        return ""
-
-
-class FakeUsers:
-    """`ports.ImageUsers` with a user for every image."""
+class WithUsers(FakeRuntime):
+    """A runtime that knows the user of every image."""
 
     async def image_user(self, image: str) -> str:
         return f"the user of {image}"
@@ -147,18 +132,17 @@ class Bench:
         prober: Any = None,
         hook: HookResult | None = None,
         make_runtime: Callable[[FakeEngine], FakeRuntime] = FakeRuntime,
-        **ports: Any,
     ) -> None:
         self.clock = FakeClock()
         self.engine = FakeEngine(self.clock)
+        self.runtime = make_runtime(self.engine)
         self.prober = FakeProber(self.clock)
         self.facts: list[Fact] = []
         self.executor = Executor(
-            make_runtime(self.engine),
+            self.runtime,
             prober or self.prober,
             FakeHooks(hook or HookResult()),
             self.clock,
-            **ports,
         )
 
     async def execute(self, effect: Effect) -> Fact:
@@ -296,46 +280,51 @@ class TestOperations:
         assert finished == OperationFinished(7, "", fallback_host="10.0.0.2:443")
 
     async def test_volumes_are_mounted_and_unmounted(self) -> None:
-        volumes = FakeVolumes()
-        bench = Bench(volumes=volumes)
+        bench = Bench(make_runtime=WithVolumes)
+        assert isinstance(bench.runtime, WithVolumes)
 
         await bench.do(MountVolume(POD, SCRATCH, (), START))
-        mounted = set(volumes.mounted)
+        mounted = set(bench.runtime.mounted)
         finished = await bench.do(UnmountVolume(POD.uid, "scratch"))
 
         assert finished == OperationFinished(7)
-        assert (mounted, volumes.mounted) == ({"scratch"}, set())
+        assert (mounted, bench.runtime.mounted) == ({"scratch"}, set())
 
-    async def test_the_user_of_an_image_is_read_from_the_image_users(self) -> None:
-        bench = Bench(users=FakeUsers())
+    async def test_the_user_of_an_image_is_read(self) -> None:
+        bench = Bench(make_runtime=WithUsers)
 
         finished = await bench.do(GetImageUser("a:1"))
 
         assert finished == OperationFinished(7, "the user of a:1")
 
-    async def test_without_image_users_an_image_has_no_user(self) -> None:
+    async def test_where_nobody_knows_users_an_image_has_none(self) -> None:
         finished = await Bench().do(GetImageUser("a:1"))
 
         assert finished == OperationFinished(7, None)
 
-    async def test_a_fault_is_injected_by_the_fault_injector(self) -> None:
-        fault_injector = FakeFaultInjector()
-        bench = Bench(fault_injector=fault_injector)
+    async def test_a_fault_is_injected_into_its_container(self) -> None:
+        bench = Bench()
+        container_id = await bench.start()
 
-        finished = await bench.do(InjectFault(NOBODY, "app", Fault.FREEZE))
+        finished = await bench.do(InjectFault(container_id, "app", Fault.FREEZE))
 
         assert finished == OperationFinished(7)
-        assert fault_injector.injected == [(NOBODY, Fault.FREEZE)]
+        assert bench.engine.container("app").is_frozen
 
-    async def test_without_a_fault_injector_a_fault_is_an_error(self) -> None:
-        finished = await Bench().do(InjectFault(NOBODY, "app", Fault.FREEZE))
-
-        assert finished.error == "fake cannot freeze"
-
-    async def test_without_a_volume_host_a_mount_is_an_error(self) -> None:
-        finished = await Bench().do(MountVolume(POD, SCRATCH, (), START))
+    @pytest.mark.parametrize(
+        "operation",
+        [
+            pytest.param(MountVolume(POD, SCRATCH, (), START), id="mount"),
+            pytest.param(UnmountVolume(POD.uid, "scratch"), id="unmount"),
+        ],
+    )
+    async def test_what_a_runtime_does_not_support_is_an_error(
+        self, operation: Operation, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        finished = await Bench().do(operation)
 
         assert finished.error == "fake has no volumes"
+        assert not caplog.records
 
 
 class TestErrors:
@@ -463,67 +452,62 @@ class TestRelists:
         assert await bench.execute(Relist()) == RelistFailed("no daemon")
 
 
-class FakeImages:
-    """An image store; the size of an image in bytes is its number."""
-
-    def __init__(self, count: int) -> None:
-        self._count = count
+class WithImages(FakeRuntime):
+    """A runtime with 60 images; the size of an image in bytes is its number."""
 
     async def list_images(self) -> tuple[StoredImage, ...]:
-        if not self._count:
-            raise ContainerRuntimeError("no daemon")
+        await self._call()
         names = tuple("abcdefg")
         return tuple(
-            StoredImage(str(number), names, number, ("app",))
-            for number in range(1, self._count + 1)
+            StoredImage(str(number), names, number, ("app",)) for number in range(1, 61)
         )
+
+
+class WithoutConditions(FakeRuntime):
+    """A runtime that cannot tell whether it is ready."""
+
+    conditions = Runtime.conditions
 
 
 class TestRuntimeHealth:
     async def test_the_conditions_of_the_runtime_are_reported(self) -> None:
         bench = Bench()
-        bench = Bench(status=FakeRuntime(bench.engine))
 
         assert await bench.execute(GetRuntimeStatus()) == RuntimeStatusRead(
             READY_CONDITIONS
         )
 
     async def test_a_runtime_status_that_cannot_be_read_is_reported(self) -> None:
-        unreachable = Bench()
-        unreachable.engine.unreachable = "no daemon"
-        bench = Bench(status=FakeRuntime(unreachable.engine))
+        bench = Bench()
+        bench.engine.unreachable = "no daemon"
 
         fact = await bench.execute(GetRuntimeStatus())
-        silent = await Bench().execute(GetRuntimeStatus())
+        silent = await Bench(make_runtime=WithoutConditions).execute(GetRuntimeStatus())
 
         assert fact == RuntimeStatusRead(error="no daemon")
         assert silent == RuntimeStatusRead(error="fake has no conditions")
 
     async def test_the_largest_images_are_listed_and_all_are_counted(self) -> None:
-        fact = await Bench(images=FakeImages(60)).execute(ListImages())
+        fact = await Bench(make_runtime=WithImages).execute(ListImages())
 
         assert isinstance(fact, ImagesListed)
         assert (fact.count, fact.size_bytes) == (60, 60 * 61 // 2)
         assert [image.size_bytes for image in fact.images] == list(range(60, 10, -1))
         assert fact.images[0] == StoredImage("60", tuple("abcde"), 60)
 
-    @pytest.mark.parametrize(
-        ("images", "error"),
-        [
-            pytest.param(FakeImages(0), "no daemon", id="refused"),
-            pytest.param(None, "fake has no images", id="none"),
-        ],
-    )
-    async def test_images_that_cannot_be_listed_are_reported(
-        self, images: FakeImages | None, error: str
-    ) -> None:
-        fact = await Bench(images=images).execute(ListImages())
+    async def test_images_that_cannot_be_listed_are_reported(self) -> None:
+        bench = Bench(make_runtime=WithImages)
+        bench.engine.unreachable = "no daemon"
 
-        assert fact == ImagesListed(error=error)
+        refused = await bench.execute(ListImages())
+        none = await Bench().execute(ListImages())
+
+        assert refused == ImagesListed(error="no daemon")
+        assert none == ImagesListed(error="fake has no images")
 
 
-class FakeListeners:
-    """`ports.ListenerSource` with the listeners of one container."""
+class WithListeners(FakeRuntime):
+    """A runtime that sees the listeners of one container."""
 
     async def listeners(self, container_id: ContainerID) -> Listeners:
         if container_id == NOBODY:
@@ -531,10 +515,11 @@ class FakeListeners:
         return LISTENERS
 
 
-class SlowListeners:
-    """`ports.ListenerSource` whose look ends when the test says so."""
+class SlowListeners(FakeRuntime):
+    """A runtime whose look for listeners ends when the test says so."""
 
-    def __init__(self) -> None:
+    def __init__(self, engine: FakeEngine) -> None:
+        super().__init__(engine)
         self.has_begun = asyncio.Event()
         self.may_end = asyncio.Event()
 
@@ -546,32 +531,33 @@ class SlowListeners:
 
 class TestListeners:
     @pytest.mark.parametrize(
-        ("source", "container_id", "expected"),
+        ("make_runtime", "container_id", "expected"),
         [
-            pytest.param(FakeListeners(), SOMEBODY, (LISTENERS, ""), id="seen"),
+            pytest.param(WithListeners, SOMEBODY, (LISTENERS, ""), id="seen"),
             pytest.param(
-                FakeListeners(), NOBODY, (None, "it does not run"), id="refused"
+                WithListeners, NOBODY, (None, "it does not run"), id="refused"
             ),
             pytest.param(
-                None, SOMEBODY, (None, "fake does not report them"), id="nobody"
+                FakeRuntime, SOMEBODY, (None, "fake does not report them"), id="nobody"
             ),
         ],
     )
     async def test_the_listeners_of_a_container_are_reported(
         self,
-        source: FakeListeners | None,
+        make_runtime: type[FakeRuntime],
         container_id: ContainerID,
         expected: tuple[Listeners | None, str],
     ) -> None:
-        bench = Bench(listeners=source)
+        bench = Bench(make_runtime=make_runtime)
 
         fact = await bench.execute(FindListeners(container_id))
 
         assert fact == ListenersFound(container_id, *expected)
 
     async def test_a_stop_waits_until_the_listeners_were_seen(self) -> None:
-        looks = SlowListeners()
-        bench = Bench(listeners=looks)
+        bench = Bench(make_runtime=SlowListeners)
+        looks = bench.runtime
+        assert isinstance(looks, SlowListeners)
         container_id = await bench.start()
 
         look = asyncio.ensure_future(bench.execute(FindListeners(container_id)))
@@ -590,8 +576,9 @@ class TestListeners:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(executor, "_LONGEST_LOOKUP_SECONDS", 0)
-        looks = SlowListeners()
-        bench = Bench(listeners=looks)
+        bench = Bench(make_runtime=SlowListeners)
+        looks = bench.runtime
+        assert isinstance(looks, SlowListeners)
         container_id = await bench.start()
 
         look = asyncio.ensure_future(bench.execute(FindListeners(container_id)))

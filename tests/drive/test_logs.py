@@ -81,15 +81,28 @@ async def read(source: LogSource, tail: LogTail) -> None:
     tail.close()
 
 
-def a_session(source: LogSource | None) -> RealtimeSession:
+class WithLogs(FakeRuntime):
+    """A runtime with the logs of a given source."""
+
+    def __init__(self, engine: FakeEngine, source: LogSource) -> None:
+        super().__init__(engine)
+        self._source = source
+
+    def follow_logs(
+        self, container_id: ContainerID, *, tail: int, follow: bool
+    ) -> AsyncIterator[LogLine]:
+        return self._source.follow_logs(container_id, tail=tail, follow=follow)
+
+
+def a_session(source: LogSource) -> RealtimeSession:
     clock = FakeClock()
-    runtime = FakeRuntime(FakeEngine(clock))
+    runtime = WithLogs(FakeEngine(clock), source)
     return RealtimeSession(
         Engine(KubeletConfig(), START),
         Executor(runtime, FakeProber(clock), NoHooks(), clock),
+        runtime,
         clock,
         runtime_name="fake 1.0",
-        logs=source,
     )
 
 
@@ -216,14 +229,6 @@ async def test_a_session_reads_logs_until_the_tail_is_closed() -> None:
     await source.left.wait()
 
     assert tail.state is LogState.READING
-
-
-async def test_a_session_without_logs_has_a_message_that_says_so() -> None:
-    tail = a_session(None).follow_logs(ID, lambda: None)
-
-    assert tail.state is LogState.REFUSED
-    assert tail.problem == "fake 1.0 keeps no logs"
-    tail.close()
 
 
 async def test_the_fake_runtime_is_a_source_of_logs_for_a_session() -> None:

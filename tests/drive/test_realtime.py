@@ -34,7 +34,7 @@ from probetui.kubelet.journal import (
     TickEntry,
     UserEntry,
 )
-from probetui.ports import EventSource, ExecSource, HookResult, StartedExec
+from probetui.ports import HookResult, StartedExec
 from tests.builders import START, a_container, a_key, a_pod, a_probe, at
 from tests.fakes import (
     FAILING,
@@ -67,24 +67,40 @@ class LateClock(FakeClock):
         await super().sleep_until(deadline - self.lag)
 
 
-class ShortEvents:
-    """An event stream that ends at once; `openings` counts its uses."""
+class ShortEvents(FakeRuntime):
+    """A runtime whose event stream ends at once; `openings` counts its uses."""
 
-    def __init__(self, error: Exception | None = None) -> None:
+    def __init__(self, engine: FakeEngine) -> None:
+        super().__init__(engine)
         self.openings = 0
-        self._error = error
 
     async def watch(self) -> AsyncIterator[None]:
         self.openings += 1
         yield
-        if self._error is not None:
-            raise self._error
 
 
-class OneExec:
-    """An exec watch that yields one command, then fails; `openings` counts its uses."""
+class NoEvents(FakeRuntime):
+    """A runtime whose event stream never reports anything."""
 
-    def __init__(self) -> None:
+    async def watch(self) -> AsyncIterator[None]:
+        await asyncio.Event().wait()
+        yield
+
+
+class BrokenEvents(ShortEvents):
+    """A runtime whose event stream breaks at once."""
+
+    async def watch(self) -> AsyncIterator[None]:
+        async for _ in super().watch():
+            yield
+        raise ContainerRuntimeError("stream broke")
+
+
+class OneExec(FakeRuntime):
+    """A runtime that reports one command, then fails; `openings` counts the reports."""
+
+    def __init__(self, engine: FakeEngine) -> None:
+        super().__init__(engine)
         self.openings = 0
 
     async def watch_execs(self) -> AsyncIterator[StartedExec]:
@@ -100,23 +116,22 @@ class Bench:
         self,
         *,
         clock: FakeClock | None = None,
-        events: EventSource | None = None,
-        execs: ExecSource | None = None,
+        make_runtime: Callable[[FakeEngine], FakeRuntime] = FakeRuntime,
         on_input: Callable[[Input | None, datetime], None] | None = None,
         held_until: asyncio.Event | None = None,
         loop_watch: LoopWatch | None = None,
     ) -> None:
         self.clock = clock or FakeClock()
         self.world = FakeEngine(self.clock)
-        self.runtime = FakeRuntime(self.world)
+        self.runtime = make_runtime(self.world)
         self.prober = FakeProber(self.clock)
         self.session = RealtimeSession(
             Engine(KubeletConfig(), START),
             Executor(self.runtime, self.prober, NoHooks(), self.clock),
+            self.runtime,
             self.clock,
             runtime_name="fake 1.0",
-            events=self.runtime if events is None else events,
-            execs=execs,
+            watches_execs=isinstance(self.runtime, OneExec),
             on_input=on_input,
             held_until=held_until,
             loop_watch=loop_watch,
@@ -284,8 +299,7 @@ class TestEventStream:
     async def test_without_a_stream_the_relist_of_each_second_finds_the_change(
         self,
     ) -> None:
-        bench = Bench()
-        bench.session._events = None
+        bench = Bench(make_runtime=NoEvents)
         async with running(bench):
             bench.session.send(AddPod(a_pod()))
             await bench.pass_time(3.5)
@@ -303,39 +317,43 @@ class TestEventStream:
     async def test_a_broken_event_stream_is_opened_again_after_a_while(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
-        events = ShortEvents(ContainerRuntimeError("stream broke"))
         inputs: list[Input | None] = []
-        bench = Bench(events=events, on_input=lambda item, _now: inputs.append(item))
+        bench = Bench(
+            make_runtime=BrokenEvents, on_input=lambda item, _now: inputs.append(item)
+        )
         with caplog.at_level(logging.INFO):
             async with running(bench):
                 await bench.pass_time(5)
 
-        assert events.openings == 3
+        assert isinstance(bench.runtime, ShortEvents)
+        assert bench.runtime.openings == 3
         assert inputs.count(RuntimeChanged()) == 3
         assert "the event stream of the runtime broke: stream broke" in caplog.text
 
     async def test_exec_commands_of_others_are_reported_and_again_after_a_break(
         self,
     ) -> None:
-        execs = OneExec()
         inputs: list[Input | None] = []
-        bench = Bench(execs=execs, on_input=lambda item, _now: inputs.append(item))
+        bench = Bench(
+            make_runtime=OneExec, on_input=lambda item, _now: inputs.append(item)
+        )
 
         async with running(bench):
             await bench.pass_time(5)
 
-        assert execs.openings == 3
+        assert isinstance(bench.runtime, OneExec)
+        assert bench.runtime.openings == 3
         assert inputs.count(ExecSeen(ContainerID("fake://1"), "sh -c date")) == 3
 
     async def test_an_event_stream_that_ends_is_opened_again_after_a_while(
         self,
     ) -> None:
-        events = ShortEvents()
-        bench = Bench(events=events)
+        bench = Bench(make_runtime=ShortEvents)
         async with running(bench):
             await bench.pass_time(5)
 
-        assert events.openings == 3
+        assert isinstance(bench.runtime, ShortEvents)
+        assert bench.runtime.openings == 3
 
 
 class TestSubscribers:

@@ -47,6 +47,7 @@ from probetui.drive.clocks import SystemClock
 from probetui.record.masking import Mask
 from probetui.runtimes.streaming.spdy import SpdyConnection, SpdyError
 from probetui.runtimes.streaming.spdy_streams import SpdyStream
+from tests.fakes import FakeClock, FakeEngine, FakeRuntime
 from tests.hostile.clients import (
     EXEC_ATTACKS,
     HTTP_ATTACKS,
@@ -102,7 +103,9 @@ async def a_session(*, tls: bool = False, token: str = TOKEN) -> AsyncIterator[T
         version="1.36.2",
         tokens={token: ADMIN},
         read_only="no",
-        connect=log_connection(SessionLogs(None, Mask()), lambda: NOW),
+        connect=log_connection(
+            SessionLogs(FakeRuntime(FakeEngine(FakeClock())), Mask()), lambda: NOW
+        ),
     )
     async with serve_http(api.handle, tls=tls_context() if tls else None) as address:
         yield Target(address.port, "/api/v1/pods", uses_tls=tls)

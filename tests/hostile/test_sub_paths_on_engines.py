@@ -28,7 +28,7 @@ from tests.runtimes.bench import SLOW, Bench
 from tests.runtimes.cri.bench import CriBench, alone
 from tests.runtimes.docker.bench import DockerBench
 from tests.runtimes.own_daemon import OwnDaemon, why_not
-from tests.runtimes.volume_contract import a_pod_with, host, inspect, mount, run
+from tests.runtimes.volume_contract import a_pod_with, inspect, mount, run
 
 pytestmark = pytest.mark.slow
 
@@ -361,14 +361,14 @@ async def test_nothing_stays_mounted_after_a_pod_is_removed(bench: Bench) -> Non
     await bench.runtime.stop_container(found, 0)
     # Like the next session, which knows only the leftovers.
     last = bench.another()
-    (left,) = await host(last).list_volumes()
+    (left,) = await last.list_volumes()
 
     await bench.runtime.remove_container(found)
     await bench.runtime.remove_pod_sandbox(sandbox_id)
     for name in left.volumes:
-        await host(last).unmount_volume(UnmountVolume(left.pod_uid, name))
+        await last.unmount_volume(UnmountVolume(left.pod_uid, name))
 
-    assert await host(last).list_volumes() == ()
+    assert await last.list_volumes() == ()
     assert mounts_of(bench) == []
     await last.close()
 

@@ -14,12 +14,6 @@ from probetui.errors import (
 from probetui.k8s.pod import Container
 from probetui.k8s.runtime import RuntimeState
 from probetui.kubelet.effects import CreateContainer, PullImage
-from probetui.ports import (
-    DialAddress,
-    EventSource,
-    LabelSource,
-    LogSource,
-)
 from tests.builders import a_pod, a_tcp_probe
 from tests.runtimes.bench import (
     FAILS,
@@ -72,7 +66,6 @@ class LabelContract:
         labels = {"app": "web", "example.com/tier": "front", "empty": ""}
         pod = a_pod(labels=labels, annotations={"note": "no label"})
         runtime = bench.another()
-        assert isinstance(runtime, LabelSource)
 
         sandbox_id = await bench.sandbox(pod)
 
@@ -100,11 +93,8 @@ class NetworkContract:
         )
         await bench.runtime.start_container(await bench.create(container))
         (address,) = (await bench.pod()).ips
-        target = (address, port)
-        if isinstance(bench.runtime, DialAddress):
-            where = bench.runtime.dial_address(address, port)
-            assert isinstance(where, tuple)
-            target = where
+        target = bench.runtime.dial_address(address, port)
+        assert isinstance(target, tuple)
 
         async def accepts() -> bool:
             try:
@@ -124,7 +114,6 @@ class LogContract:
     async def test_the_last_lines_of_a_container_can_be_read(
         self, bench: Bench
     ) -> None:
-        assert isinstance(bench.runtime, LogSource)
         container_id = await bench.run(SPEAKS)
         await bench.ended(container_id)
 
@@ -135,7 +124,6 @@ class LogContract:
     async def test_lines_can_be_followed_until_the_container_ends(
         self, bench: Bench
     ) -> None:
-        assert isinstance(bench.runtime, LogSource)
         container_id = await bench.run(SPEAKS_LATER)
 
         lines = bench.runtime.follow_logs(container_id, tail=10, follow=True)
@@ -145,7 +133,6 @@ class LogContract:
     async def test_an_earlier_instance_can_be_read_while_the_next_one_runs(
         self, bench: Bench
     ) -> None:
-        assert isinstance(bench.runtime, LogSource)
         sandbox_id = await bench.sandbox(a_pod())
         earlier = await bench.run(SPEAKS, sandbox_id=sandbox_id)
         await bench.ended(earlier)
@@ -156,7 +143,6 @@ class LogContract:
         assert [line.text async for line in lines] == ["one", "two", "three"]
 
     async def test_bytes_are_escaped_unambiguously_in_text(self, bench: Bench) -> None:
-        assert isinstance(bench.runtime, LogSource)
         container_id = await bench.run(MUMBLES)
         await bench.ended(container_id)
 
@@ -169,7 +155,6 @@ class LogContract:
     async def test_a_reader_can_stop_while_the_container_runs(
         self, bench: Bench
     ) -> None:
-        assert isinstance(bench.runtime, LogSource)
         source = bench.runtime
         container_id = await bench.run(SPEAKS_AND_STAYS)
         first_line_read = asyncio.Event()
@@ -190,7 +175,6 @@ class LogContract:
     async def test_the_lines_of_a_container_that_is_gone_are_refused(
         self, bench: Bench
     ) -> None:
-        assert isinstance(bench.runtime, LogSource)
         container_id = await bench.create(bench.container(POLITE))
         await bench.runtime.remove_container(container_id)
 
@@ -202,7 +186,6 @@ class EventContract:
     """For runtimes with an event stream."""
 
     async def test_a_watcher_is_notified_of_a_change(self, bench: Bench) -> None:
-        assert isinstance(bench.runtime, EventSource)
         sandbox_id = await bench.sandbox(a_pod())
         changed = asyncio.Event()
         source = bench.runtime

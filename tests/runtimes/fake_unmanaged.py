@@ -9,13 +9,20 @@ from msgspec.structs import replace
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID, RuntimeContainerStatus, RuntimeState
 from probetui.kubelet.effects import Fault
-from probetui.ports import ExecResult, UnmanagedContainer, UnmanagedStatus
+from probetui.ports import (
+    ExecResult,
+    UnmanagedContainer,
+    UnmanagedContainers,
+    UnmanagedStatus,
+)
 from tests.builders import at
 from tests.fakes import FakeClock, FakeEngine, FakeRuntime
 
 
-class FakeUnmanaged:
+class FakeUnmanaged(UnmanagedContainers):
     """Unmanaged containers: running, exited or removed."""
+
+    name = "fake"
 
     def __init__(self, *names: str, can_start: bool = True) -> None:
         self.can_start = can_start

@@ -9,7 +9,7 @@ import pytest
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Container
 from probetui.k8s.runtime import ContainerID, Listeners, ListenerScope, SocketAddress
-from probetui.ports import ListenerSource, UnmanagedSource
+from probetui.ports import Containers
 from tests.runtimes.bench import POLITE, Bench
 
 Server = Callable[[str], tuple[str, ...]]
@@ -76,11 +76,9 @@ class ListenerContract:
 
     async def attach(
         self, bench: Bench, container_id: ContainerID
-    ) -> tuple[ListenerSource, ContainerID]:
+    ) -> tuple[Containers, ContainerID]:
         """Return unmanaged access to a container, and its ID there."""
-        assert isinstance(bench.runtime, UnmanagedSource)
         unmanaged = bench.runtime.unmanaged()
-        assert isinstance(unmanaged, ListenerSource)
         return unmanaged, container_id
 
     async def _start(self, bench: Bench, command: tuple[str, ...]) -> ContainerID:
@@ -89,5 +87,4 @@ class ListenerContract:
         return created
 
     async def _listeners(self, bench: Bench, container_id: ContainerID) -> Listeners:
-        assert isinstance(bench.runtime, ListenerSource)
         return await bench.runtime.listeners(container_id)

@@ -10,9 +10,6 @@ import pytest
 from probetui.errors import ExecutableMissingError
 from probetui.k8s.runtime import ContainerID
 from probetui.ports import (
-    NetworkNamespaces,
-    StreamingAttach,
-    StreamingExec,
     TerminalSize,
 )
 from probetui.runtimes.network_namespace import connect_inside
@@ -61,7 +58,6 @@ class StreamingContract:
         has_stdin: bool = False,
         tty: bool = False,
     ) -> int:
-        assert isinstance(bench.runtime, StreamingExec)
         async with asyncio.timeout(PATIENCE_SECONDS):
             return await bench.runtime.exec_streams(
                 container_id, command, streams, has_stdin=has_stdin, tty=tty
@@ -180,7 +176,6 @@ class AttachContract:
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="root enters networks of pods")
     async def test_a_port_at_localhost_in_a_pod_is_reached(self, bench: Bench) -> None:
-        assert isinstance(bench.runtime, NetworkNamespaces)
         serve = "echo here > /tmp/index.html; httpd -f -p 127.0.0.1:18274 -h /tmp"
         namespace = await bench.runtime.network_namespace(await bench.run(serve))
 
@@ -208,7 +203,6 @@ class AttachContract:
         tty: bool = False,
     ) -> asyncio.Task[None]:
         """Attach to a container."""
-        assert isinstance(bench.runtime, StreamingAttach)
         return asyncio.ensure_future(
             bench.runtime.attach_streams(
                 container_id, streams, has_stdin=has_stdin, tty=tty

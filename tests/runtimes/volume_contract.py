@@ -7,7 +7,7 @@ the container's own.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -26,7 +26,7 @@ from probetui.k8s.volume import (
     VolumeSource,
 )
 from probetui.kubelet.effects import CreateContainer, MountVolume, UnmountVolume
-from probetui.ports import PodVolumes, Runtime, VolumeHost
+from probetui.ports import PodVolumes
 from tests.builders import START, a_container, a_pod
 from tests.runtimes.bench import POLITE, SLOW, Bench
 
@@ -39,16 +39,11 @@ def a_pod_with(*volumes: Volume, name: str = "web") -> Pod:
     return a_pod(a_container(volume_mounts=mounts), name=name, volumes=volumes)
 
 
-def host(runtime: Runtime) -> VolumeHost:
-    assert isinstance(runtime, VolumeHost)
-    return cast("VolumeHost", runtime)
-
-
 async def mount(bench: Bench, pod: Pod, *files: VolumeFile) -> None:
     """Mount all volumes of a pod, each with these files."""
     for volume in pod.volumes:
         operation = MountVolume(pod, volume, files, START)
-        await host(bench.runtime).mount_volume(operation)
+        await bench.runtime.mount_volume(operation)
 
 
 async def run(
@@ -259,7 +254,7 @@ class VolumeContract:
 
         output = await inspect(bench, app, "cat $ROOT/host/file $ROOT/one")
         await bench.runtime.remove_container(app)
-        await host(bench.runtime).unmount_volume(UnmountVolume(pod.uid, "host"))
+        await bench.runtime.unmount_volume(UnmountVolume(pod.uid, "host"))
 
         assert output == "mine\nmine\n"
         assert (tmp_path / "file").read_text() == "mine\n"
@@ -350,21 +345,21 @@ class VolumeContract:
         await bench.runtime.stop_container(app, 2)
 
         for name in ("data", "config"):
-            await host(bench.runtime).unmount_volume(UnmountVolume(pod.uid, name))
+            await bench.runtime.unmount_volume(UnmountVolume(pod.uid, name))
         await bench.runtime.remove_pod_sandbox(sandbox_id)
 
-        assert await host(bench.runtime).list_volumes() == ()
+        assert await bench.runtime.list_volumes() == ()
 
     async def test_what_is_not_there_may_be_unmounted(self, bench: Bench) -> None:
-        await host(bench.runtime).unmount_volume(UnmountVolume("uid", "data"))
+        await bench.runtime.unmount_volume(UnmountVolume("uid", "data"))
 
-        assert await host(bench.runtime).list_volumes() == ()
+        assert await bench.runtime.list_volumes() == ()
 
     async def test_volumes_are_listed_by_pod(self, bench: Bench) -> None:
         await mount(bench, a_pod_with(Volume("b"), Volume("a"), name="one"))
         await mount(bench, a_pod_with(Volume("c", EmptyDir(MEMORY)), name="two"))
 
-        found = await host(bench.runtime).list_volumes()
+        found = await bench.runtime.list_volumes()
 
         assert sorted(found, key=lambda file: file.name) == [
             PodVolumes("uid-of-one", "one", "default", ("a", "b")),
@@ -378,10 +373,10 @@ class VolumeContract:
         await mount(bench, pod)
         other = bench.another()
 
-        (found,) = await host(other).list_volumes()
+        (found,) = await other.list_volumes()
         for name in found.volumes:
-            await host(other).unmount_volume(UnmountVolume(found.pod_uid, name))
-        left = await host(bench.runtime).list_volumes()
+            await other.unmount_volume(UnmountVolume(found.pod_uid, name))
+        left = await bench.runtime.list_volumes()
         await other.close()
 
         assert found.volumes == ("data", "memory")

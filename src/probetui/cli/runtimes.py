@@ -24,16 +24,9 @@ from probetui.kubelet.effects import UnmountVolume
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.ports import (
     Clock,
-    FaultRestorer,
-    LabelSource,
-    LeaseHost,
-    LeftoverFileSource,
     PodKey,
     Runtime,
-    SharedEngine,
-    UnownedPod,
     UnsupportedField,
-    VolumeHost,
 )
 
 AUTO, DOCKER, CRI, PROCESS = "auto", "docker", "cri", "process"
@@ -203,33 +196,13 @@ async def all_pods(runtime: Runtime) -> tuple[RuntimePodStatus, ...]:
     """
     left: list[RuntimePodStatus] = []
     found = await runtime.relist()
-    if isinstance(runtime, VolumeHost):
-        left += [
-            RuntimePodStatus(volume.pod_uid, volume.name, volume.namespace)
-            for volume in await runtime.list_volumes()
-        ]
-    if isinstance(runtime, LeftoverFileSource):
-        left += await runtime.list_leftover_files()
+    left += [
+        RuntimePodStatus(volume.pod_uid, volume.name, volume.namespace)
+        for volume in await runtime.list_volumes()
+    ]
+    left += await runtime.list_leftover_files()
     by_uid = {pod.pod_uid: pod for pod in (*left, *found)}
     return (*found, *(by_uid[uid] for uid in by_uid if by_uid[uid] not in found))
-
-
-async def unowned_pods(runtime: Runtime) -> tuple[UnownedPod, ...]:
-    """Return the pods that other probetuis seem to have made on a runtime.
-
-    Raises:
-        ContainerRuntimeError: the runtime could not be asked.
-    """
-    return await runtime.unowned_pods() if isinstance(runtime, SharedEngine) else ()
-
-
-async def sandbox_labels(runtime: Runtime) -> Mapping[str, Mapping[str, str]]:
-    """Return the labels of pods by the ID of each sandbox, as far as they are known.
-
-    Raises:
-        ContainerRuntimeError: the runtime could not be asked.
-    """
-    return await runtime.sandbox_labels() if isinstance(runtime, LabelSource) else {}
 
 
 async def lease_holders(
@@ -240,15 +213,13 @@ async def lease_holders(
     Raises:
         ContainerRuntimeError: the runtime could not be asked.
     """
-    if not isinstance(runtime, LeaseHost) or not pods:
+    if not pods:
         return {}
     return await runtime.lease_holders({(pod.namespace, pod.name) for pod in pods})
 
 
 async def undo_leftover_faults(runtime: Runtime) -> list[str]:
     """Undo the faults that a killed session left in force; return a line for each."""
-    if not isinstance(runtime, FaultRestorer):
-        return []
     try:
         return await runtime.undo_leftover_faults()
     except ContainerRuntimeError as error:
@@ -261,8 +232,6 @@ async def volumes_by_pod(runtime: Runtime) -> Mapping[str, tuple[str, ...]]:
     Raises:
         ContainerRuntimeError: the runtime could not be asked.
     """
-    if not isinstance(runtime, VolumeHost):
-        return {}
     return {pod.pod_uid: pod.volumes for pod in await runtime.list_volumes()}
 
 
@@ -325,17 +294,15 @@ async def remove_pod(
         await runtime.stop_pod_sandbox(sandbox.sandbox_id)
         with _collect_leftovers(left):
             await runtime.remove_pod_sandbox(sandbox.sandbox_id)
-    if isinstance(runtime, VolumeHost):
-        for name in volumes:
-            with _collect_leftovers(left):
-                await runtime.unmount_volume(UnmountVolume(pod.pod_uid, name))
+    for name in volumes:
+        with _collect_leftovers(left):
+            await runtime.unmount_volume(UnmountVolume(pod.pod_uid, name))
     if left:
         # A sandbox names again what its containers have left.
         paths = tuple(dict.fromkeys(path for error in left for path in error.left))
         unnamed = max(error.count - len(error.left) for error in left)
         raise IncompleteRemovalError(paths, len(paths) + unnamed)
-    if isinstance(runtime, LeftoverFileSource):
-        await runtime.remove_leftover_files(pod)
+    await runtime.remove_leftover_files(pod)
 
 
 @contextmanager

@@ -55,18 +55,7 @@ from probetui.kubelet.facts import (
     RuntimeStatusRead,
 )
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
-from probetui.ports import (
-    Clock,
-    FaultInjector,
-    HookRunner,
-    ImageStore,
-    ImageUsers,
-    ListenerSource,
-    Prober,
-    Runtime,
-    RuntimeStatusSource,
-    VolumeHost,
-)
+from probetui.ports import Clock, HookRunner, Prober, Runtime
 
 log = logging.getLogger(__name__)
 
@@ -91,6 +80,10 @@ RuntimeOperation = (
     | StartContainer
     | StopContainer
     | RemoveContainer
+    | MountVolume
+    | UnmountVolume
+    | GetImageUser
+    | InjectFault
 )
 
 
@@ -102,12 +95,6 @@ class Executor:
         prober: runs probes.
         hooks: runs lifecycle hooks.
         clock: gives the instant at which a relist began.
-        volumes: mounts volumes; None if the runtime has none.
-        users: finds the users of images; None if the runtime does not.
-        fault_injector: injects faults into containers; None if unsupported.
-        listeners: finds where containers listen; None if unsupported.
-        status: reports whether the runtime is ready; None if unsupported.
-        images: lists the images; None if the runtime has none.
     """
 
     def __init__(
@@ -116,23 +103,11 @@ class Executor:
         prober: Prober,
         hooks: HookRunner,
         clock: Clock,
-        volumes: VolumeHost | None = None,
-        users: ImageUsers | None = None,
-        fault_injector: FaultInjector | None = None,
-        listeners: ListenerSource | None = None,
-        status: RuntimeStatusSource | None = None,
-        images: ImageStore | None = None,
     ) -> None:
         self._runtime = runtime
         self._prober = prober
         self._hooks = hooks
         self._clock = clock
-        self._volumes = volumes
-        self._users = users
-        self._fault_injector = fault_injector
-        self._listeners = listeners
-        self._status = status
-        self._images = images
         self._lookups: dict[ContainerID, asyncio.Task[Listeners]] = {}
 
     async def execute(self, effect: Effect, report: FactReporter) -> None:
@@ -164,11 +139,7 @@ class Executor:
                 report(await self._find_listeners(effect.container_id))
 
     async def _find_listeners(self, container_id: ContainerID) -> Fact:
-        source = self._listeners
-        if source is None:
-            problem = f"{self._runtime.name} does not report them"
-            return ListenersFound(container_id, None, problem)
-        lookup = asyncio.ensure_future(source.listeners(container_id))
+        lookup = asyncio.ensure_future(self._runtime.listeners(container_id))
         self._lookups[container_id] = lookup
         try:
             await asyncio.wait([lookup])
@@ -195,19 +166,15 @@ class Executor:
             lookup.cancel()
 
     async def _runtime_status(self) -> Fact:
-        if self._status is None:
-            return RuntimeStatusRead(error=f"{self._runtime.name} has no conditions")
         try:
-            return RuntimeStatusRead(await self._status.conditions())
+            return RuntimeStatusRead(await self._runtime.conditions())
         except ContainerRuntimeError as error:
             return RuntimeStatusRead(error=str(error))
 
     async def _list_images(self) -> Fact:
         """List the images; only the largest need names, as in a node's status."""
-        if self._images is None:
-            return ImagesListed(error=f"{self._runtime.name} has no images")
         try:
-            images = await self._images.list_images()
+            images = await self._runtime.list_images()
         except ContainerRuntimeError as error:
             return ImagesListed(error=str(error))
         largest = sorted(images, key=lambda image: -image.size_bytes)[:MOST_IMAGES]
@@ -242,14 +209,6 @@ class Executor:
                     hook.error,
                     fallback_host=hook.fallback_host,
                 )
-            if isinstance(operation, MountVolume | UnmountVolume):
-                await self._mount_or_unmount(operation)
-                return OperationFinished(operation_id)
-            if isinstance(operation, GetImageUser):
-                return OperationFinished(operation_id, await self._user(operation))
-            if isinstance(operation, InjectFault):
-                await self._inject_fault(operation)
-                return OperationFinished(operation_id)
             value = await self._call(operation, progress)
         except ImageNotFoundError as error:
             return OperationFinished(operation_id, error=str(error), not_found=True)
@@ -259,37 +218,7 @@ class Executor:
             return OperationFinished(operation_id, error=str(error))
         return OperationFinished(operation_id, value)
 
-    async def _user(self, operation: GetImageUser) -> str | None:
-        if self._users is None:
-            return None
-        return await self._users.image_user(operation.image)
-
-    async def _inject_fault(self, operation: InjectFault) -> None:
-        if self._fault_injector is None:
-            raise ContainerRuntimeError(
-                f"{self._runtime.name} cannot {operation.fault}"
-            )
-        await self._fault_injector.inject_fault(operation.container_id, operation.fault)
-
-    async def _mount_or_unmount(self, operation: MountVolume | UnmountVolume) -> None:
-        """Mount or unmount a volume.
-
-        Difference: a volume that contains another mount, so that it cannot be removed
-        completely, counts as unmounted. The kubelet retries forever and keeps the pod;
-        here the pod is removed, with a message that names what remains.
-        """
-        if self._volumes is None:
-            raise ContainerRuntimeError(f"{self._runtime.name} has no volumes")
-        match operation:
-            case MountVolume():
-                await self._volumes.mount_volume(operation)
-            case UnmountVolume():
-                try:
-                    await self._volumes.unmount_volume(operation)
-                except IncompleteRemovalError as error:
-                    log.warning("volume %s: %s", operation.volume_name, error)
-
-    async def _call(  # noqa: C901  # one arm per operation
+    async def _call(  # noqa: C901, PLR0912  # one arm per operation
         self, operation: RuntimeOperation, progress: Callable[[str], None]
     ) -> OperationValue:
         runtime = self._runtime
@@ -316,7 +245,27 @@ class Executor:
                 return await self._status_of_stopped(container_id)
             case RemoveContainer(container_id):
                 await runtime.remove_container(container_id)
+            case MountVolume():
+                await runtime.mount_volume(operation)
+            case UnmountVolume():
+                await self._unmount(operation)
+            case GetImageUser(image):
+                return await runtime.image_user(image)
+            case InjectFault(container_id, _, fault):
+                await runtime.inject_fault(container_id, fault)
         return None
+
+    async def _unmount(self, operation: UnmountVolume) -> None:
+        """Unmount a volume.
+
+        Difference: a volume that contains another mount, so that it cannot be removed
+        completely, counts as unmounted. The kubelet retries forever and keeps the pod;
+        here the pod is removed, with a message that names what remains.
+        """
+        try:
+            await self._runtime.unmount_volume(operation)
+        except IncompleteRemovalError as error:
+            log.warning("volume %s: %s", operation.volume_name, error)
 
     async def _status_of_stopped(
         self, container_id: ContainerID

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from probetui.debugger.commands import AddNote
 from probetui.drive.lateness import LoopWatch
-from probetui.drive.logs import LogState, LogTail, read_log
+from probetui.drive.logs import LogTail, read_log
 from probetui.drive.session import KeptTasks, Subscribers
 from probetui.drive.session_journal import SessionJournal
 from probetui.durations import format_duration
@@ -32,7 +32,7 @@ from probetui.kubelet.effects import Effect, Fault, FindListeners
 from probetui.kubelet.facts import RuntimeChanged
 from probetui.kubelet.journal import JournalEntry, TickEntry
 from probetui.kubelet.runtime.turn import Turn
-from probetui.ports import Clock, EventSource, ExecSource, FaultInjector, LogSource
+from probetui.ports import Clock, Runtime
 
 log = logging.getLogger(__name__)
 
@@ -92,14 +92,12 @@ class RealtimeSession:
     Args:
         engine: owned by this session from now on.
         executor: carries out the effects of the engine.
+        runtime: has the events and the logs of containers.
         clock: the wall clock.
         runtime_name: the runtime and its version, for people.
-        events: the runtime's own event stream, if it has one.
-        execs: reports commands that others run in containers, if that is wanted.
+        watches_execs: whether commands that others run in containers are wanted.
         on_input: called with every input and its instant before the engine gets it;
             with None where time alone passes.
-        logs: reads the logs of containers, if the runtime keeps them.
-        fault_injector: injects faults into containers; None if nothing can.
         loop_watch: is run as long as the session, if given.
         held_until: no effect is carried out, nor a subscriber called, before it is set.
 
@@ -112,26 +110,22 @@ class RealtimeSession:
         self,
         engine: Engine,
         executor: EffectExecutor,
+        runtime: Runtime,
         clock: Clock,
         *,
         runtime_name: str,
-        events: EventSource | None = None,
-        execs: ExecSource | None = None,
+        watches_execs: bool = False,
         on_input: Callable[[Input | None, datetime], None] | None = None,
-        logs: LogSource | None = None,
-        fault_injector: FaultInjector | None = None,
         loop_watch: LoopWatch | None = None,
         held_until: asyncio.Event | None = None,
     ) -> None:
         self._engine = engine
         self._executor = executor
+        self._runtime = runtime
         self._clock = clock
         self._runtime_name = runtime_name
-        self._events = events
-        self._execs = execs
+        self._watches_execs = watches_execs
         self._on_input = on_input
-        self._logs = logs
-        self._fault_injector = fault_injector
         self._loop_watch = loop_watch
         self._held_until = held_until
         self._inbox: deque[Input] = deque()
@@ -193,18 +187,13 @@ class RealtimeSession:
     ) -> LogTail:
         """Read the log of a container instance until the tail is closed."""
         tail = LogTail(container_id, callback)
-        if self._logs is None:
-            tail.finish(LogState.REFUSED, f"{self._runtime_name} keeps no logs")
-        else:
-            reading = self._tasks.start(read_log(self._logs, tail, self._clock))
-            tail.read_by(reading.cancel)
+        reading = self._tasks.start(read_log(self._runtime, tail, self._clock))
+        tail.read_by(reading.cancel)
         return tail
 
     def fault_refusal(self, pod: Pod, disruption: Fault) -> str:
         """Return why a fault cannot be injected into a pod, empty if it can."""
-        if self._fault_injector is None:
-            return f"{self._runtime_name} cannot do it"
-        return self._fault_injector.fault_refusal(pod, disruption)
+        return self._runtime.fault_refusal(pod, disruption)
 
     # -- running
 
@@ -216,12 +205,11 @@ class RealtimeSession:
         Difference: so does a bug of the engine, and the pods are stopped. A kubelet
         that panics in a pod's sync ends as a whole, and its containers go on.
         """
-        if self._events is not None:
-            self._tasks.start(self._watch(self._events))
+        self._tasks.start(self._watch())
         if self._loop_watch is not None:
             self._tasks.start(self._loop_watch.run())
-        if self._execs is not None:
-            self._tasks.start(self._watch_execs(self._execs))
+        if self._watches_execs:
+            self._tasks.start(self._watch_execs())
         if self._held_until is not None:
             self._tasks.start(self._release(self._held_until))
         try:
@@ -395,7 +383,7 @@ class RealtimeSession:
         self._bug = error
         self.stop()
 
-    async def _watch(self, events: EventSource) -> None:
+    async def _watch(self) -> None:
         """Relist early when the runtime reports an event.
 
         A stream that breaks is opened again after `WATCH_RETRY`; until then the relist
@@ -403,17 +391,17 @@ class RealtimeSession:
         """
         while True:
             try:
-                async for _ in events.watch():
+                async for _ in self._runtime.watch():
                     self._put(RuntimeChanged())
             except ContainerRuntimeError as error:
                 log.info("the event stream of the runtime broke: %s", error)
             await self._clock.sleep_until(self._clock.now() + WATCH_RETRY)
 
-    async def _watch_execs(self, execs: ExecSource) -> None:
+    async def _watch_execs(self) -> None:
         """Report commands that others run; reopen the stream when it breaks."""
         while True:
             try:
-                async for started in execs.watch_execs():
+                async for started in self._runtime.watch_execs():
                     self._put(ExecSeen(started.container_id, started.command))
             except ContainerRuntimeError as error:
                 log.info("commands of others are not reported: %s", error)

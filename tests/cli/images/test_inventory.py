@@ -13,7 +13,7 @@ from probetui.errors import RecordError
 from probetui.k8s.runtime import ImageFilesystem
 from probetui.kubelet.effects import PullImage
 from probetui.kubelet.images.image_gc_manager import NEVER, ImageGcPolicy
-from probetui.ports import ImageStore, Runtime
+from probetui.ports import Runtime
 from tests.builders import START, a_pod
 from tests.cli.images.fake_store import FakeImageStore
 from tests.fakes import FakeClock
@@ -30,9 +30,7 @@ class Bench:
         self.store = FakeImageStore(self.clock)
         self.folder = folder
         self.inventory = self.another()
-        self.runtime = cast(
-            "Runtime", PullRecordingRuntime(self.store, self.store, self.inventory)
-        )
+        self.runtime = cast("Runtime", PullRecordingRuntime(self.store, self.inventory))
 
     def another(self) -> ImageInventory:
         """Return the inventory that the next process would have."""
@@ -60,10 +58,6 @@ class Bench:
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path / "notes")
-
-
-def test_an_image_store_is_recognised_by_its_methods(bench: Bench) -> None:
-    assert isinstance(bench.store, ImageStore)
 
 
 class TestWhatIsOurs:

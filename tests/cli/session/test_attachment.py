@@ -20,7 +20,7 @@ from probetui.cli.session.attachment import (
     confirm_actions,
     without_creation_fields,
 )
-from probetui.errors import RuntimeUnavailableError, UsageError
+from probetui.errors import RuntimeUnavailableError, UnsupportedError, UsageError
 from probetui.k8s.environment import ConfigMapEnvSource, EnvFrom
 from probetui.k8s.pod import (
     EnvVar,
@@ -149,7 +149,7 @@ async def test_an_ambiguous_container_is_an_error(collected: CollectedNotes) -> 
 async def test_a_runtime_without_unmanaged_containers_is_refused(
     collected: CollectedNotes,
 ) -> None:
-    with pytest.raises(UsageError, match="no containers to attach to"):
+    with pytest.raises(UnsupportedError, match="no containers to attach to"):
         await attach(
             FakeRuntime(FakeEngine(FakeClock())),
             [SHOP],

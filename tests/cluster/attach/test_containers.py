@@ -174,7 +174,7 @@ async def test_a_replacement_of_the_pod_is_left_alone(bench: Bench) -> None:
 
 async def test_nothing_of_a_clusters_container_can_be_disturbed(bench: Bench) -> None:
     async with bench.attached() as containers:
-        with pytest.raises(ContainerRuntimeError, match="cannot be started again"):
+        with pytest.raises(ContainerRuntimeError, match="cannot start"):
             await containers.start(FIRST)
 
 

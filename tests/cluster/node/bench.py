@@ -214,12 +214,14 @@ class NodeBench:
         self.static: tuple[Pod, ...] = ()
         self._api_pods: tuple[Pod, ...] = ()
         rules = rules_of("1.36")
+        runtime = FakeRuntime(self.world)
         self.session = RealtimeSession(
             Engine(
                 KubeletConfig(version=rules.version, sources=(API_SOURCE,), seed=1),
                 START,
             ),
-            Executor(FakeRuntime(self.world), self.prober, NoHooks(), clock),
+            Executor(runtime, self.prober, NoHooks(), clock),
+            runtime,
             clock,
             runtime_name="fake 1.0",
         )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from probetui.errors import ContainerRuntimeError
+from probetui.errors import ContainerRuntimeError, UnsupportedError
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.k8s.runtime import (
@@ -29,7 +29,7 @@ from probetui.kubelet.effects import (
 )
 from probetui.kubelet.kuberuntime.pod_actions import pod_sandbox_changed
 from probetui.kubelet.outcome import ProbeOutcome
-from probetui.ports import HookResult, StartedExec
+from probetui.ports import HookResult, Runtime, StartedExec
 from probetui.runtimes.attached import runtime as attached_runtime
 from probetui.runtimes.attached.addresses import (
     ContainerAddressHookRunner,
@@ -342,17 +342,6 @@ async def test_logs_are_those_of_the_container_itself() -> None:
     assert [line.text async for line in lines] == []
 
 
-async def test_a_runtime_without_logs_has_none_of_others() -> None:
-    class Mute:
-        name = "mute"
-        unmanaged = FakeUnmanaged
-
-    runtime = AttachedRuntime(cast("Any", Mute()), [], acts=False, began_at=START)
-
-    with pytest.raises(ContainerRuntimeError, match="mute has no logs"):
-        await anext(runtime.follow_logs(WEB, tail=1, follow=False))
-
-
 class ExecsAndListeners(FakeUnmanaged):
     """Tells of a command in each of two containers, and where one listens."""
 
@@ -374,7 +363,7 @@ async def test_commands_of_others_are_those_in_the_newest_instance() -> None:
 
     execs = [watch_exec async for watch_exec in runtime.watch_execs()]
 
-    assert runtime.reports_execs
+    assert runtime.supports(Runtime.watch_execs)
     assert execs == [StartedExec(ContainerID(f"{WEB}@2"), "date")]
 
 
@@ -391,10 +380,10 @@ async def test_a_runtime_without_exec_events_has_an_error(
 ) -> None:
     runtime = attached(unmanaged)
 
-    assert not runtime.reports_execs
-    with pytest.raises(ContainerRuntimeError, match="fake does not report them"):
+    assert not runtime.supports(Runtime.watch_execs)
+    with pytest.raises(UnsupportedError, match="fake does not report commands"):
         await anext(runtime.watch_execs())
-    with pytest.raises(ContainerRuntimeError, match="fake does not report them"):
+    with pytest.raises(UnsupportedError, match="fake does not report them"):
         await runtime.listeners(WEB)
 
 

@@ -23,7 +23,7 @@ from probetui.errors import (
 from probetui.k8s.runtime import ContainerID, RuntimeState, StoredImage
 from probetui.kubelet.effects import PullImage, RegistryCredentials, RunPodSandbox
 from probetui.kubelet_rules import rules_of
-from probetui.ports import EventSource, ExecResult, ImageStore, ImageUsers, LogSource
+from probetui.ports import ExecResult
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
 from probetui.runtimes.cri.client import GET_CONTAINER_EVENTS, VERSION, CriClient
 from probetui.runtimes.cri.connection import connect
@@ -363,7 +363,6 @@ class TestImages:
     async def test_an_image_has_its_user(
         self, server: CriServer, runtime: CriRuntime, image: cri.Image, user: str
     ) -> None:
-        assert isinstance(runtime, ImageUsers)
         server.images["i"] = image
 
         assert await runtime.image_user("i") == user
@@ -377,7 +376,6 @@ class TestImages:
     async def test_images_are_listed_with_who_has_them(
         self, server: CriServer, runtime: CriRuntime
     ) -> None:
-        assert isinstance(runtime, ImageStore)
         server.add_container({"io.kubernetes.pod.name": "web"})
 
         found = await runtime.list_images()
@@ -521,7 +519,6 @@ class TestEvents:
     async def test_events_of_our_containers_are_reported_and_no_others(
         self, server: CriServer, runtime: CriRuntime
     ) -> None:
-        assert isinstance(runtime, EventSource)
         theirs = cri.PodSandboxStatus(labels={OWNER: "somebody else"})
         ours = cri.PodSandboxStatus(labels=ME)
         for status in (theirs, ours, None):
@@ -571,7 +568,6 @@ class TestPods:
     async def test_the_logs_of_what_never_printed_are_empty(
         self, server: CriServer, runtime: CriRuntime, tmp_path: Path
     ) -> None:
-        assert isinstance(runtime, LogSource)
         app = server.add_container(ME, state=cri.CONTAINER_CREATED)
         server.containers[app][1].log_path = str(tmp_path / "none.log")
 

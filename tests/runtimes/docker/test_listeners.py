@@ -6,7 +6,6 @@ import pytest
 
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.runtime import ListenerScope
-from probetui.ports import ListenerSource
 from tests.builders import a_pod
 from tests.runtimes.bench import POLITE
 from tests.runtimes.docker.bench import DockerBench, bench
@@ -30,7 +29,6 @@ class TestDockerListeners(ListenerContract):
         pod = a_pod(bench.container(POLITE), host_network=True)
         sandbox_id = await bench.sandbox(pod)
         container_id = await bench.run(POLITE, sandbox_id=sandbox_id)
-        assert isinstance(bench.runtime, ListenerSource)
 
         found = await bench.runtime.listeners(container_id)
 

@@ -11,7 +11,7 @@ from typing import IO, Self
 
 from probetui.drive.clocks import SystemClock
 from probetui.k8s.runtime import ContainerID
-from probetui.ports import LogSource, Runtime
+from probetui.ports import Runtime
 from probetui.runtimes.process.runtime import ProcessRuntime
 from probetui.runtimes.process_identity import identify, is_alive
 from tests.runtimes.bench import Bench
@@ -52,7 +52,6 @@ class ProcessBench(Bench):
 
     async def printed(self, container_id: ContainerID) -> list[str]:
         """Return what a container has printed, once it has ended."""
-        assert isinstance(self.runtime, LogSource)
         await self.ended(container_id)
         lines = self.runtime.follow_logs(container_id, tail=100, follow=False)
         return [line.text async for line in lines]

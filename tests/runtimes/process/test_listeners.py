@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from probetui.k8s.runtime import ContainerID, ListenerScope
-from probetui.ports import ListenerSource
+from probetui.ports import Containers
 from probetui.runtimes.process.runtime import ProcessRuntime
 from tests.runtimes.bench import Bench
 from tests.runtimes.listener_contract import ListenerContract, Server
@@ -41,7 +41,7 @@ class TestProcessListeners(ListenerContract):
 
     async def attach(
         self, bench: Bench, container_id: ContainerID
-    ) -> tuple[ListenerSource, ContainerID]:
+    ) -> tuple[Containers, ContainerID]:
         """Return the container's main process, as whoever looks at processes has it."""
         assert isinstance(bench.runtime, ProcessRuntime)
         process = bench.runtime._container(container_id).record.process

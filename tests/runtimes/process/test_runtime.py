@@ -19,7 +19,6 @@ from probetui.drive.clocks import SystemClock
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.runtime import ContainerID, RuntimeState
 from probetui.kubelet.effects import PulledImage, PullImage, RunPodSandbox
-from probetui.ports import EventSource
 from probetui.runtimes.process import container, descendant_killer, logs
 from probetui.runtimes.process.runtime import ProcessRuntime
 from probetui.runtimes.process_identity import Process, is_alive
@@ -323,7 +322,6 @@ async def test_a_log_is_bounded(
 async def test_watchers_are_notified_at_once_of_an_exit(
     bench: ProcessBench,
 ) -> None:
-    assert isinstance(bench.runtime, EventSource)
     container_id = await bench.run_ready(UNTIL_END)
     change = asyncio.ensure_future(anext(bench.runtime.watch()))
     await bench.sh(container_id, "touch end")
@@ -335,7 +333,6 @@ async def test_watchers_are_notified_at_once_of_an_exit(
 
 
 async def test_a_watch_ends_when_the_runtime_is_closed(bench: ProcessBench) -> None:
-    assert isinstance(bench.runtime, EventSource)
     watch = bench.runtime.watch()
 
     async def listen() -> None:

@@ -18,9 +18,7 @@ from probetui.cli.runtimes import (
     all_pods,
     lease_holders,
     open_runtimes,
-    sandbox_labels,
     undo_leftover_faults,
-    unowned_pods,
 )
 from probetui.cli.session.locks import lock_holder
 from probetui.cli.session.state_socket import read_states
@@ -254,10 +252,10 @@ class PodSearch:
         for runtime in self._runtimes:
             try:
                 statuses = await all_pods(runtime)
-                unowned = await unowned_pods(runtime)
+                unowned = await runtime.unowned_pods()
                 everything = (*statuses, *(pod.status for pod in unowned))
                 holders = await lease_holders(runtime, everything)
-                labels = await sandbox_labels(runtime)
+                labels = await runtime.sandbox_labels()
             except ContainerRuntimeError as error:
                 self.problem = error
                 continue

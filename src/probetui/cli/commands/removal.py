@@ -24,7 +24,6 @@ from probetui.cli.session.locks import PodLocks
 from probetui.drive.clocks import SystemClock
 from probetui.errors import ContainerRuntimeError, PodInUseError
 from probetui.k8s.pod import Pod
-from probetui.ports import SharedEngine
 
 if TYPE_CHECKING:
     from probetui.cli.commands.management import DownOptions
@@ -149,7 +148,7 @@ class _Removal(Struct, frozen=True):
 
     async def _remove_held(self, pod: ListedPod, grace_period_seconds: int) -> None:
         """Remove a pod that is locked, so that nobody else starts it meanwhile."""
-        if pod.unowned is not None and isinstance(pod.runtime, SharedEngine):
+        if pod.unowned is not None:
             await pod.runtime.take_over(pod.unowned)
             # Its volumes are ours only now, and were not listed.
             await remove_pods(pod.runtime, [pod.status], grace_period_seconds)

@@ -49,11 +49,8 @@ from probetui.manifest.manifests import LoadedPod
 from probetui.manifest.problem import Problem
 from probetui.ports import (
     Clock,
-    DialAddress,
-    ListenerSource,
     Prober,
     Runtime,
-    UnmanagedSource,
 )
 from probetui.presentation.probe.outcome_report import ProbeReport, probe_label
 from probetui.presentation.probe.refusals import why_refused
@@ -238,8 +235,6 @@ async def _hint(
     refused_at = outcome.last.refused_at
     if refused_at is None or targets_other_host(chosen.container, chosen.probe_type):
         return ""
-    if not isinstance(place.runtime, ListenerSource):
-        return ""
     try:
         found = await place.runtime.listeners(place.container_id)
     except ContainerRuntimeError as error:
@@ -262,7 +257,7 @@ async def locate_container(
     """
     if not words and (place := await _in_own_pod(runtime, chosen)):
         return place
-    if isinstance(runtime, UnmanagedSource):
+    if runtime.supports(Runtime.unmanaged):
         only = replace(
             without_creation_fields(chosen.pod),
             init_containers=(),
@@ -320,8 +315,7 @@ def _in(
 
 
 def _prober(runtime: Runtime, clock: Clock) -> Prober:
-    dial_address = runtime if isinstance(runtime, DialAddress) else None
-    prober = ProbeDispatcher(runtime, clock, dial_address)
+    prober = ProbeDispatcher(runtime, clock, runtime)
     if isinstance(runtime, AttachedRuntime):
         return ContainerAddressProber(prober, runtime.address_of)
     return prober

@@ -25,7 +25,7 @@ from probetui.kubelet.images.image_gc_manager import (
     ImageGcPolicy,
     usage_percent,
 )
-from probetui.ports import Clock, ImageStore
+from probetui.ports import Clock
 from probetui.presentation.report import Part, Table
 from probetui.presentation.text.cells import format_bytes
 
@@ -98,8 +98,6 @@ async def _open_inventory(
     docker = pick_options(RuntimeOptions, options).replace(runtime=DOCKER)
     runtime = await open_runtime(docker, clock)
     try:
-        if not isinstance(runtime, ImageStore):
-            raise UsageError(f"{runtime.name} has no images")
         yield ImageInventory(runtime, clock)
     finally:
         await runtime.close()

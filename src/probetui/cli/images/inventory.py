@@ -31,7 +31,7 @@ from probetui.kubelet.images.image_gc_manager import (
     delete_unused_images,
     detect_images,
 )
-from probetui.ports import Clock, ImageStore, Progress, Runtime
+from probetui.ports import Clock, Progress, Runtime
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +87,7 @@ class ImageInventory:
     """
 
     def __init__(
-        self, store: ImageStore, clock: Clock, folder: Path | None = None
+        self, store: Runtime, clock: Clock, folder: Path | None = None
     ) -> None:
         self._store = store
         self._clock = clock
@@ -224,11 +224,8 @@ class ImageInventory:
 class PullRecordingRuntime:
     """A runtime whose pulls are noted; whatever goes wrong with a note, pulls go on."""
 
-    def __init__(
-        self, runtime: Runtime, store: ImageStore, inventory: ImageInventory
-    ) -> None:
+    def __init__(self, runtime: Runtime, inventory: ImageInventory) -> None:
         self._runtime = runtime
-        self._store = store
         self._inventory = inventory
 
     def __getattr__(self, name: str) -> Any:
@@ -238,7 +235,7 @@ class PullRecordingRuntime:
     async def pull_image(self, operation: PullImage, progress: Progress) -> PulledImage:
         """Pull an image and note it, if it was not here before."""
         try:
-            before = await self._store.list_images()
+            before = await self._runtime.list_images()
         except ContainerRuntimeError as error:
             log.warning(
                 "the pull of %s will not be recorded: %s", operation.image, error

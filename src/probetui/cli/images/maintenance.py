@@ -17,7 +17,7 @@ from probetui.kubelet.images.image_gc_manager import (
     GcResult,
     ImageGcPolicy,
 )
-from probetui.ports import Clock, ImageStore, Runtime
+from probetui.ports import Clock, Runtime
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ class ImageMaintenance(SessionPart):
     """
 
     def __init__(
-        self, store: ImageStore, clock: Clock, notes: Notes, *, collects: bool
+        self, store: Runtime, clock: Clock, notes: Notes, *, collects: bool
     ) -> None:
         self._store = store
         self._clock = clock
@@ -47,9 +47,7 @@ class ImageMaintenance(SessionPart):
 
     def recording_pulls(self, runtime: Runtime) -> Runtime:
         """Return the same runtime, with its pulls recorded."""
-        return cast(
-            "Runtime", PullRecordingRuntime(runtime, self._store, self._inventory)
-        )
+        return cast("Runtime", PullRecordingRuntime(runtime, self._inventory))
 
     def tasks(self) -> Iterable[Coroutine[Any, Any, None]]:
         """Yield what collects, or notes use."""

@@ -31,7 +31,6 @@ from probetui.errors import UsageError
 from probetui.headless.follow import Sink
 from probetui.kubelet.nodestatus.node_status import LEASE_RENEW_PERIOD
 from probetui.output_files import OutputKind, replace_output
-from probetui.ports import LogSource
 from probetui.untrusted_files import DirectoryRoot, read_regular
 
 HOST = "127.0.0.1"
@@ -82,14 +81,13 @@ class ServedApi(SessionPart):
         self._objects.consume(())
         self._objects.beat()
         self._sinks = [self._objects, metrics]
-        source = runtime if isinstance(runtime, LogSource) else None
         token = "" if options.no_token else secrets.token_urlsafe(_TOKEN_BYTES)
         api = ApiServer(
             feed,
             version=rules.full_version,
             tokens={token: ADMIN} if token else None,
             connect={
-                **log_connection(SessionLogs(source, scope.mask), clock.now),
+                **log_connection(SessionLogs(runtime, scope.mask), clock.now),
                 **node_connection(
                     feed, lambda: generate_latest(registry), CONTENT_TYPE_PLAIN_0_0_4
                 ),

@@ -19,7 +19,7 @@ from probetui.k8s.pod import (
 )
 from probetui.manifest.manifests import Manifests
 from probetui.manifest.problem import escape_unprintable
-from probetui.ports import Clock, Runtime, UnmanagedContainer, UnmanagedSource
+from probetui.ports import Clock, UnmanagedContainer, UnmanagedSource
 from probetui.runtimes.attached.matching import make_targets
 from probetui.runtimes.attached.runtime import AttachedRuntime, TargetMatch
 
@@ -87,7 +87,7 @@ def _attachable(container: Container) -> Container:
 
 
 async def attach(
-    runtime: Runtime | UnmanagedSource,
+    runtime: UnmanagedSource,
     pods: Sequence[Pod],
     attachment: AttachOptions,
     clock: Clock,
@@ -101,9 +101,8 @@ async def attach(
         UsageError: the words match no container, or more than one.
         RuntimeUnavailableError: a container is not running, with `--no-wait`.
         ContainerRuntimeError: the runtime could not be asked.
+        UnsupportedError: it has no containers but ours.
     """
-    if not isinstance(runtime, UnmanagedSource):
-        raise UsageError(f"{runtime.name} has no containers to attach to")
     attached = AttachedRuntime(
         runtime,
         make_targets(pods, attachment.words),

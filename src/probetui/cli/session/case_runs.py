@@ -15,7 +15,7 @@ from collections.abc import (
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -48,7 +48,7 @@ from probetui.k8s.pod import Pod
 from probetui.k8s.probe import GRPCAction, HTTPGetAction, TCPSocketAction
 from probetui.kubelet.journal import JournalEntry
 from probetui.manifest.manifests import Manifests
-from probetui.ports import Clock, FaultInjector, Runtime
+from probetui.ports import Clock, Runtime
 from probetui.presentation.plain.lines import PlainLines
 from probetui.record.writer import SUFFIX
 
@@ -338,7 +338,7 @@ class CaseRunner:
             if (action := step.action) is not None and action.kind in FAULTS
             for pod in self.load(run.case).pods
             if pod.name == action.pod
-            and (why := _fault_refusal(runtimes[run.runtime], pod, FAULTS[action.kind]))
+            and (why := runtimes[run.runtime].fault_refusal(pod, FAULTS[action.kind]))
         ]
         if problems:
             raise ManifestError(list(dict.fromkeys(problems)))
@@ -364,12 +364,6 @@ def skipped(run: CaseRun, reason: str) -> CaseResult:
         reason=reason,
         command=run.command,
     )
-
-
-def _fault_refusal(runtime: Runtime, pod: Pod, fault: Any) -> str:
-    if not isinstance(runtime, FaultInjector):
-        return f"{runtime.name} cannot do it"
-    return runtime.fault_refusal(pod, fault)
 
 
 class _PortLocks:

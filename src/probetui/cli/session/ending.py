@@ -28,7 +28,7 @@ from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import RuntimeContainerStatus, RuntimePodStatus, RuntimeState
 from probetui.kubelet.effects import RunHook
 from probetui.kubelet_rules import KubeletRules
-from probetui.ports import DialAddress, Runtime
+from probetui.ports import Runtime
 from probetui.probers.lifecycle_hooks import LifecycleHookRunner
 from probetui.suggestions import removal_command
 
@@ -244,11 +244,10 @@ async def _stop_container(
             next(iter(status.ips), ""),
             rules,
         )
-        dial_address = runtime if isinstance(runtime, DialAddress) else None
         began_at = asyncio.get_running_loop().time()
         with suppress(TimeoutError):
             async with asyncio.timeout(left):
-                await LifecycleHookRunner(runtime, dial_address).run(hook)
+                await LifecycleHookRunner(runtime, runtime).run(hook)
         elapsed = asyncio.get_running_loop().time() - began_at
         left = max(LEAST_GRACE_SECONDS, left - int(elapsed))
     await runtime.stop_container(running.container_id, left)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from probetui.cli.printing import Notes
 from probetui.errors import UsageError
-from probetui.ports import KubeletHost, Runtime
+from probetui.ports import Runtime
 
 
 async def refuse_beside_kubelet(
@@ -26,8 +26,6 @@ async def refuse_beside_kubelet(
 
     Source: kubelet/kubelet_pods.go, v1.32.10, HandlePodCleanups.
     """
-    if not isinstance(runtime, KubeletHost):
-        return
     pods = await runtime.kubelet_pods()
     if not pods:
         return

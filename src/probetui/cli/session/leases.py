@@ -9,9 +9,9 @@ from typing import Self
 
 from probetui.cli.printing import Notes
 from probetui.drive.session import KeptTasks
-from probetui.errors import ContainerRuntimeError, PodInUseError
+from probetui.errors import ContainerRuntimeError, PodInUseError, UnsupportedError
 from probetui.k8s.pod import Pod
-from probetui.ports import LeaseHost, PodLease, Runtime
+from probetui.ports import PodLease, Runtime
 
 logger = logging.getLogger(__name__)
 
@@ -53,9 +53,10 @@ class LeaseRenewal:
 
     async def __aenter__(self) -> Self:
         """Acquire the lease of all pods."""
-        if not isinstance(self._runtime, LeaseHost):
+        try:
+            self._lease = await self._runtime.lease()
+        except UnsupportedError:
             return self
-        self._lease = await self._runtime.lease()
         try:
             await self._lease.add(self._pods)
         except BaseException:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from probetui.cli.printing import Notes
-from probetui.cli.runtimes import all_pods, remove_pods, unowned_pods
+from probetui.cli.runtimes import all_pods, remove_pods
 from probetui.errors import UsageError
 from probetui.k8s.pod import Pod
 from probetui.ports import Runtime, UnownedPod
@@ -28,7 +28,7 @@ async def replace_leftovers(
     """
     uids = {*own, *(pod.uid for pod in pods)}
     names = {(pod.namespace, pod.name) for pod in pods}
-    for other in await unowned_pods(runtime):
+    for other in await runtime.unowned_pods():
         status = other.status
         if status.pod_uid in uids or (status.namespace, status.name) in names:
             raise UsageError(_conflict_text(runtime, other))

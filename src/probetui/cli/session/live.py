@@ -60,25 +60,7 @@ from probetui.headless.verdict import (
     decide_exit_status,
 )
 from probetui.k8s.pod import Pod
-from probetui.ports import (
-    Clock,
-    ClockSource,
-    DialAddress,
-    EventSource,
-    ExecSource,
-    FaultInjector,
-    HookRunner,
-    ImageStore,
-    ImageUsers,
-    ListenerSource,
-    LogSource,
-    NodeSource,
-    Prober,
-    Runtime,
-    RuntimeStatusSource,
-    UnmanagedSource,
-    VolumeHost,
-)
+from probetui.ports import Clock, HookRunner, Prober, Runtime, UnmanagedSource
 from probetui.probers.lifecycle_hooks import LifecycleHookRunner
 from probetui.probers.prober import ProbeDispatcher
 from probetui.suggestions import removal_command
@@ -152,11 +134,9 @@ async def _opened_runtime(plan: LivePlan, clock: Clock) -> AsyncIterator[Runtime
     runtime = await open_runtime(
         plan.runtime, clock, exec_errors=plan.exec_errors, rules=plan.rules
     )
-    if isinstance(runtime, ClockSource):
-        name = runtime.name
-        runtime.on_clock_offset(
-            lambda offset: plan.notes.warning(format_clock_offset(name, offset))
-        )
+    runtime.on_clock_offset(
+        lambda offset: plan.notes.warning(format_clock_offset(runtime.name, offset))
+    )
     try:
         yield runtime
     finally:
@@ -226,7 +206,7 @@ async def _lock_pods(
     pod_registry.set_admission(admit)
 
 
-async def _close(runtime: Runtime | UnmanagedSource, notes: Notes) -> None:
+async def _close(runtime: UnmanagedSource, notes: Notes) -> None:
     """Close a runtime, which may have to undo faults that were injected."""
     try:
         async with asyncio.timeout(CLOSE_SECONDS):
@@ -259,7 +239,7 @@ async def _run_on_cluster_pod(
 
 
 async def _run_attached(
-    plan: AttachPlan, runtime: Runtime | UnmanagedSource, clock: Clock, signals: Signals
+    plan: AttachPlan, runtime: UnmanagedSource, clock: Clock, signals: Signals
 ) -> int:
     """Run a session on containers that exist; nothing of them is ever removed."""
     # Late: few sessions attach to anything.
@@ -446,48 +426,27 @@ class _LiveSession:
         runtime = cast("Runtime", own)
         if self._images is not None:
             runtime = self._images.recording_pulls(runtime)
-        capable = self._runtime
-        listeners = capable if isinstance(capable, ListenerSource) else None
-        if listeners is not None:
-            self._config = replace(self._config, finds_listeners=True)
-        if isinstance(capable, NodeSource):
-            self._config = replace(self._config, node=await capable.node())
-        node = self._plan.name_node(self._config.node)
-        status = capable if isinstance(capable, RuntimeStatusSource) else None
-        images = capable if isinstance(capable, ImageStore) else None
+        node = await self._runtime.node()
         self._config = replace(
             self._config,
-            node=node,
-            polls_runtime=status is not None,
-            lists_images=images is not None,
+            node=self._plan.name_node(node),
+            finds_listeners=True,
+            polls_runtime=runtime.supports(Runtime.conditions),
+            lists_images=runtime.supports(Runtime.list_images),
         )
-        dial_address = capable if isinstance(capable, DialAddress) else None
         loop_watch = LoopWatch(self._clock)
         prober: Prober = ProbeDispatcher(
-            runtime, self._clock, dial_address, lost_time=loop_watch
+            runtime, self._clock, runtime, lost_time=loop_watch
         )
-        hooks: HookRunner = LifecycleHookRunner(runtime, dial_address)
+        hooks: HookRunner = LifecycleHookRunner(runtime, runtime)
         prober, hooks = self._at_addresses(prober, hooks)
         session = RealtimeSession(
             Engine(self._config, self._started_at),
-            Executor(
-                runtime,
-                prober,
-                hooks,
-                self._clock,
-                capable if isinstance(capable, VolumeHost) else None,
-                capable if isinstance(capable, ImageUsers) else None,
-                capable if isinstance(capable, FaultInjector) else None,
-                listeners,
-                status,
-                images,
-            ),
+            Executor(runtime, prober, hooks, self._clock),
+            runtime,
             self._clock,
             runtime_name=await self._runtime_name(),
-            events=capable if isinstance(capable, EventSource) else None,
-            execs=self._exec_source(),
-            logs=capable if isinstance(capable, LogSource) else None,
-            fault_injector=capable if isinstance(capable, FaultInjector) else None,
+            watches_execs=self._watches_execs(),
             loop_watch=loop_watch,
             held_until=self._is_shown,
             on_input=lambda item, now: self._outputs.on_input(
@@ -496,7 +455,7 @@ class _LiveSession:
         )
         if self._plan.options.paused:
             session.send(PauseProbes())
-        for remark in self._remarks():
+        for remark in self._runtime.remarks:
             session.send(AddNote(remark))
         self._pod_registry.subscribe_objects(
             lambda objects: session.send(SetObjects(tuple(objects)))
@@ -515,29 +474,22 @@ class _LiveSession:
         """Return what probes and runs hooks where the containers are reached."""
         return prober, hooks
 
-    def _remarks(self) -> Sequence[str]:
-        """Return what is to be known of the runtime, for the journal."""
-        return ()
-
-    def _exec_source(self) -> ExecSource | None:
-        """Return what reports commands that others run, if that was asked for."""
+    def _watches_execs(self) -> bool:
+        """Return whether commands that others run are shown; warn if they cannot be."""
         if not self._plan.options.runtime_events:
-            return None
-        runtime = self._runtime
-        if isinstance(runtime, ExecSource) and self._reports_execs():
-            return runtime
+            return False
+        if self._runtime.supports(Runtime.watch_execs):
+            return True
         self._plan.notes.warning(
-            f"--runtime-events: {runtime.name} does not report commands that others run"
+            f"--runtime-events: {self._runtime.name} does not report commands that "
+            "others run"
         )
-        return None
-
-    def _reports_execs(self) -> bool:
-        return True
+        return False
 
     def _image_maintenance(self) -> ImageMaintenance | None:
         """Return what collects the images, None for a runtime without images."""
         wanted, notes = self._plan.options.image_gc, self._plan.notes
-        if isinstance(self._runtime, ImageStore):
+        if self._runtime.supports(Runtime.list_images):
             # Late: plain processes have no images.
             from probetui.cli.images.maintenance import ImageMaintenance
 
@@ -654,12 +606,6 @@ class _AttachedSession(_LiveSession):
         from probetui.runtimes.attached.addresses import dial_containers
 
         return dial_containers(prober, hooks, self._attached.address_of)
-
-    def _remarks(self) -> Sequence[str]:
-        return self._attached.remarks
-
-    def _reports_execs(self) -> bool:
-        return self._attached.reports_execs
 
     def _remaining_pods(self) -> str:
         return ""

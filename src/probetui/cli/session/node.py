@@ -38,10 +38,9 @@ from probetui.drive.session import Session
 from probetui.engine.snapshot import PodSnapshot
 from probetui.errors import ContainerRuntimeError, UsageError
 from probetui.headless.follow import Sink
-from probetui.k8s.runtime import UNKNOWN_NODE
 from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.manifests import LoadedConfigObject
-from probetui.ports import Clock, NodeSource, Runtime
+from probetui.ports import Clock, Runtime
 
 if TYPE_CHECKING:
     from probetui.cli.session.plan import NodePlan
@@ -289,7 +288,7 @@ async def open_node(
             )
         except OSError as error:
             raise UsageError(f"--address {address}: {error.strerror}") from error
-        node = await runtime.node() if isinstance(runtime, NodeSource) else UNKNOWN_NODE
+        node = await runtime.node()
         version = await runtime.version()
         facts = node_facts(
             name, address, node, (runtime.name, version), plan.rules, port

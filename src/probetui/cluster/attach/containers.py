@@ -51,6 +51,7 @@ from probetui.ports import (
     LogLine,
     UnmanagedContainer,
     UnmanagedContainers,
+    UnmanagedSource,
     UnmanagedStatus,
 )
 from probetui.safe_text import safe_line
@@ -63,7 +64,7 @@ _PATIENCE_SECONDS = 30
 _LONGEST_TEXT = 200
 
 
-class ClusterContainers(UnmanagedContainers):
+class ClusterContainers(UnmanagedContainers, UnmanagedSource):
     """The containers of one pod: the part of a runtime that attaching needs.
 
     Args:

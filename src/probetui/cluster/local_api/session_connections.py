@@ -12,7 +12,6 @@ import msgspec
 from msgspec.structs import replace
 
 from probetui.cluster.api_server.api import Connect
-from probetui.cluster.api_server.failure import bad_request
 from probetui.cluster.api_server.object_feed import ObjectFeed
 from probetui.cluster.api_server.pod_connections import no_log_yet, no_previous_log
 from probetui.cluster.api_server.request_info import RequestInfo, unknown_path
@@ -33,9 +32,9 @@ _WAITING = {
 
 
 class SessionLogs:
-    """The logs of a session's pods; `source` is None where the runtime keeps none."""
+    """The logs of a session's pods, with secrets masked."""
 
-    def __init__(self, source: LogSource | None, mask: Mask) -> None:
+    def __init__(self, source: LogSource, mask: Mask) -> None:
         self._source = source
         self._mask = mask
 
@@ -47,8 +46,6 @@ class SessionLogs:
         Raises:
             ApiFailure: it has no log.
         """
-        if self._source is None:
-            raise bad_request("this runtime keeps no logs")
         container_id = instance_id(pod, container, is_previous=options.previous)
         tail = ALL_LINES if options.tail_lines is None else options.tail_lines
         follow = options.follow and not options.previous

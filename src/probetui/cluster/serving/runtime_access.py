@@ -15,19 +15,10 @@ from probetui.cluster.serving.remote_command import (
     RemoteStreams,
 )
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot
-from probetui.errors import ContainerRuntimeError
+from probetui.errors import ContainerRuntimeError, UnsupportedError
 from probetui.k8s.runtime import NO_CONTAINER, ContainerID
 from probetui.k8s.status import Running, Terminated, Waiting
-from probetui.ports import (
-    Destination,
-    DialAddress,
-    LogLine,
-    LogSource,
-    NetworkNamespaces,
-    Runtime,
-    StreamingAttach,
-    StreamingExec,
-)
+from probetui.ports import LogLine, Runtime
 from probetui.runtimes.network_namespace import connect_inside
 
 log = logging.getLogger(__name__)
@@ -52,8 +43,6 @@ class RuntimeAccess:
             NoSuchInstanceError: the container has not started, or has never ended.
         """
         instance = _instance(pod, container, is_previous=options.previous)
-        if not isinstance(self._runtime, LogSource):
-            raise NoSuchInstanceError(f"{self._runtime.name} keeps no logs")
         tail = ALL_LINES if options.tail_lines is None else options.tail_lines
         return _until_gone(
             self._runtime.follow_logs(instance, tail=tail, follow=options.follow)
@@ -73,27 +62,15 @@ class RuntimeAccess:
         """
         container_id = _running(pod, container)
         try:
-            if isinstance(self._runtime, StreamingExec):
-                return await self._runtime.exec_streams(
-                    container_id,
-                    command.command,
-                    streams,
-                    has_stdin=command.stdin,
-                    tty=command.tty,
-                )
-            if command.stdin or command.tty:
-                raise RemoteCommandError(
-                    f"{self._runtime.name} runs commands without input and terminal: "
-                    "leave out -i and -t"
-                )
-            result = await self._runtime.exec_sync(
-                container_id, command.command, timeout_seconds=0
+            return await self._runtime.exec_streams(
+                container_id,
+                command.command,
+                streams,
+                has_stdin=command.stdin,
+                tty=command.tty,
             )
         except ContainerRuntimeError as error:
             raise RemoteCommandError(str(error)) from error
-        await streams.write(result.stdout)
-        await streams.write(result.stderr, is_stderr=not command.tty)
-        return result.exit_code
 
     async def attach(
         self,
@@ -110,22 +87,25 @@ class RuntimeAccess:
             RemoteCommandError: it does not run, or its output is not kept.
         """
         container_id = _running(pod, container)
-        if isinstance(self._runtime, StreamingAttach):
-            try:
-                await self._runtime.attach_streams(
-                    container_id, streams, has_stdin=command.stdin, tty=command.tty
-                )
-            except ContainerRuntimeError as error:
-                raise RemoteCommandError(str(error)) from error
-            return 0
-        if not isinstance(self._runtime, LogSource):
-            raise RemoteCommandError(f"{self._runtime.name} keeps no output")
+        try:
+            await self._runtime.attach_streams(
+                container_id, streams, has_stdin=command.stdin, tty=command.tty
+            )
+        except UnsupportedError:
+            await self._write_log(container_id, streams)
+        except ContainerRuntimeError as error:
+            raise RemoteCommandError(str(error)) from error
+        return 0
+
+    async def _write_log(
+        self, container_id: ContainerID, streams: RemoteStreams
+    ) -> None:
+        """Write a container's output from now on, where it has no streams."""
         async for line in _until_gone(
             self._runtime.follow_logs(container_id, tail=0, follow=True)
         ):
             data = line.text.encode("utf-8", "surrogateescape") + b"\n"
             await streams.write(data, is_stderr=line.is_stderr)
-        return 0
 
     async def dial(
         self, pod: PodSnapshot, port: int
@@ -140,17 +120,13 @@ class RuntimeAccess:
                 inside = await connect_inside(namespace, port)
                 return await asyncio.open_connection(sock=inside)
         host = pod.status.pod_ip or "127.0.0.1"
-        where: Destination = host, port
-        if isinstance(self._runtime, DialAddress):
-            where = self._runtime.dial_address(host, port)
+        where = self._runtime.dial_address(host, port)
         if not isinstance(where, tuple):
             raise OSError(f"{self._runtime.name} connects for probes only")
         return await asyncio.open_connection(*where)
 
     async def _network_namespace(self, pod: PodSnapshot) -> Path | None:
         """Return the network namespace of a pod, None if there is none."""
-        if not isinstance(self._runtime, NetworkNamespaces):
-            return None
         for container in pod.containers:
             status = container.status
             if status is not None and isinstance(status.state, Running):

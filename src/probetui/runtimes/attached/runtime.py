@@ -8,7 +8,7 @@ call is refused here.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
@@ -18,7 +18,6 @@ from msgspec.structs import replace
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import (
-    UNKNOWN_NODE,
     ContainerID,
     Listeners,
     Node,
@@ -37,13 +36,9 @@ from probetui.kubelet.effects import (
 from probetui.ports import (
     Destination,
     ExecResult,
-    ExecSource,
-    ListenerSource,
     LogLine,
-    LogSource,
-    NodeSource,
     Progress,
-    RemarkSource,
+    Runtime,
     StartedExec,
     UnmanagedContainer,
     UnmanagedSource,
@@ -89,7 +84,7 @@ class _Watched(Struct):
     inspection: _Inspection | None = None
 
 
-class AttachedRuntime:
+class AttachedRuntime(Runtime):
     """Unmanaged containers as the containers of pods.
 
     Args:
@@ -123,6 +118,12 @@ class AttachedRuntime:
         """The prefix of container IDs."""
         return self._runtime.name
 
+    def supports(self, call: Callable[..., object]) -> bool:
+        """Return whether a call is implemented; those that are passed on, below."""
+        if call is Runtime.watch_execs:
+            return self._unmanaged.supports(call)
+        return super().supports(call)
+
     @property
     def can_start(self) -> bool:
         """Whether an exited container can be started again."""
@@ -134,16 +135,12 @@ class AttachedRuntime:
 
     async def node(self) -> Node:
         """Return the node, for the downward API."""
-        if isinstance(self._runtime, NodeSource):
-            return await self._runtime.node()
-        return UNKNOWN_NODE
+        return await self._runtime.node()
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """Warnings that matter for judging the results of probes."""
-        if isinstance(self._runtime, RemarkSource):
-            return self._runtime.remarks
-        return ()
+        return self._runtime.remarks
 
     async def list_unmanaged(self) -> tuple[UnmanagedContainer, ...]:
         """Return all containers that the runtime has."""
@@ -197,8 +194,6 @@ class AttachedRuntime:
 
     async def listeners(self, container_id: ContainerID) -> Listeners:
         """Return the listening sockets of a container, if the runtime can see them."""
-        if not isinstance(self._unmanaged, ListenerSource):
-            raise ContainerRuntimeError(f"{self.name} does not report them")
         return await self._unmanaged.listeners(runtime_container_id(container_id))
 
     async def watch(self) -> AsyncIterator[None]:
@@ -209,8 +204,6 @@ class AttachedRuntime:
 
     async def watch_execs(self) -> AsyncIterator[StartedExec]:
         """Yield each command that others start in a matched container."""
-        if not isinstance(self._unmanaged, ExecSource):
-            raise ContainerRuntimeError(f"{self.name} does not report them")
         async for started in self._unmanaged.watch_execs():
             for watched in self._watched:
                 if (
@@ -220,17 +213,10 @@ class AttachedRuntime:
                     now = watched.tracker.instances[0].container_id
                     yield replace(started, container_id=now)
 
-    @property
-    def reports_execs(self) -> bool:
-        """Whether `watch_execs` is supported."""
-        return isinstance(self._unmanaged, ExecSource)
-
     async def follow_logs(
         self, container_id: ContainerID, *, tail: int, follow: bool
     ) -> AsyncIterator[LogLine]:
-        """Yield the log of a container, if the runtime keeps logs."""
-        if not isinstance(self._runtime, LogSource):
-            raise ContainerRuntimeError(f"{self.name} has no logs of it")
+        """Yield the log of a container."""
         lines = self._runtime.follow_logs(
             runtime_container_id(container_id), tail=tail, follow=follow
         )

@@ -44,6 +44,7 @@ from probetui.ports import (
     PodKey,
     PodVolumes,
     Progress,
+    Runtime,
     UnownedPod,
 )
 from probetui.runtimes.cri import client as calls
@@ -117,7 +118,7 @@ class CriVersion(Struct, frozen=True):
     api_version: str = "v1"
 
 
-class CriRuntime:
+class CriRuntime(Runtime):
     """`ports.Runtime` on the CRI, with logs, events, volumes and images.
 
     Created by `connection.connect`; an event loop must run. While the runtime is down,
@@ -178,7 +179,7 @@ class CriRuntime:
         )
 
     async def conditions(self) -> tuple[RuntimeCondition, ...]:
-        """Return the runtime's conditions; see `ports.RuntimeStatusSource`."""
+        """Return the runtime's conditions; see `ports.Runtime.conditions`."""
         answer = await self._client.call(calls.STATUS, cri.StatusRequest())
         return tuple(
             RuntimeCondition(
@@ -414,7 +415,7 @@ class CriRuntime:
         has_stdin: bool,
         tty: bool,
     ) -> int:
-        """Run a command with streams; see `ports.StreamingExec.exec_streams`.
+        """Run a command with streams; see `ports.Runtime.exec_streams`.
 
         Quirk, kept: a command whose client disconnects keeps running, as under a
         kubelet; its input ends.
@@ -436,7 +437,7 @@ class CriRuntime:
         has_stdin: bool,
         tty: bool,
     ) -> None:
-        """Attach to a container; see `ports.StreamingAttach.attach_streams`."""
+        """Attach to a container; see `ports.Runtime.attach_streams`."""
         request = cri.AttachRequest(
             container_id=to_cri_id(container_id), **_wanted(has_stdin, tty)
         )
@@ -484,7 +485,7 @@ class CriRuntime:
         return unowned_pods(*await self._listing.list_unowned())
 
     async def kubelet_pods(self) -> tuple[str, ...]:
-        """Return the ready pods of a kubelet; see `ports.KubeletHost`."""
+        """Return the ready pods of a kubelet."""
         return await self._listing.kubelet_pods()
 
     async def take_over(self, pod: UnownedPod) -> None:

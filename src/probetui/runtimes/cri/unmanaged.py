@@ -64,6 +64,11 @@ class UnmanagedCriContainers(UnmanagedContainers):
         self._daemon_clock = daemon_clock
         self._sandbox_ids: dict[str, str] = {}
 
+    @property
+    def name(self) -> str:
+        """The prefix of container IDs."""
+        return self._runtime_name
+
     async def list(self) -> tuple[UnmanagedContainer, ...]:
         """Return all containers, exited ones included."""
         request = cri.ListContainersRequest()

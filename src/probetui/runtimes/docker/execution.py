@@ -148,7 +148,7 @@ class DockerExecutor:
         has_stdin: bool,
         tty: bool,
     ) -> int:
-        """Run a command with streams; see `ports.StreamingExec.exec_streams`."""
+        """Run a command with streams; see `ports.Runtime.exec_streams`."""
         refuse_undecodable(command)
         mark = await self._mark(container_id)
         started = await self._start(
@@ -182,7 +182,7 @@ class DockerExecutor:
         has_stdin: bool,
         tty: bool,
     ) -> None:
-        """Attach to a container; see `ports.StreamingAttach.attach_streams`."""
+        """Attach to a container; see `ports.Runtime.attach_streams`."""
         response = await self._client.call(
             lambda api: api.open_attach(container_id, has_stdin=has_stdin),
             discard=lambda response: response.close(),

@@ -190,7 +190,7 @@ def _repository(image: str) -> str:
 
 
 class DockerImageStore:
-    """`ports.ImageStore` on Docker.
+    """The images on Docker, as `ports.Runtime` lists and removes them.
 
     Args:
         client: the connection to the daemon.

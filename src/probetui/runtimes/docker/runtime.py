@@ -44,6 +44,7 @@ from probetui.ports import (
     PodKey,
     PodVolumes,
     Progress,
+    Runtime,
     StartedExec,
     UnownedPod,
 )
@@ -153,7 +154,7 @@ class DockerOptions(Struct, frozen=True):
     reach: ReachMode = "auto"
 
 
-class DockerRuntime:
+class DockerRuntime(Runtime):
     """`ports.Runtime` on Docker, with logs, events, volumes and addresses to dial.
 
     Created by `connection.connect`; an event loop must run. While the daemon is down,
@@ -281,7 +282,7 @@ class DockerRuntime:
         return f"{engine_of(versions)} {versions['Version']} {api_version}"
 
     async def conditions(self) -> tuple[RuntimeCondition, ...]:
-        """Return the daemon's conditions; see `ports.RuntimeStatusSource`."""
+        """Return the daemon's conditions; see `ports.Runtime.conditions`."""
         return conditions_of(await self._client.call(lambda api: api.info()))
 
     async def node(self) -> Node:
@@ -550,7 +551,7 @@ class DockerRuntime:
         return await self._unowned.pods()
 
     async def kubelet_pods(self) -> tuple[str, ...]:
-        """Return the running pods that a kubelet made; see `ports.KubeletHost`."""
+        """Return the running pods that a kubelet made."""
         return await self._listing.kubelet_pods()
 
     async def take_over(self, pod: UnownedPod) -> None:

@@ -31,6 +31,7 @@ from probetui.runtimes.docker.translate import (
     ALIVE,
     HOST,
     OF_ANOTHER,
+    RUNTIME_NAME,
     container_status,
     own_address,
     published_ports,
@@ -58,6 +59,7 @@ class UnmanagedDockerContainers(UnmanagedContainers):
         host: the address of the daemon's machine.
     """
 
+    name = RUNTIME_NAME
     can_start = True
 
     def __init__(

@@ -328,7 +328,7 @@ class ProcessContainer:
         has_stdin: bool,
         tty: bool,
     ) -> int:
-        """Run a command with streams; see `ports.StreamingExec.exec_streams`."""
+        """Run a command with streams; see `ports.Runtime.exec_streams`."""
         # Late: few sessions run interactive commands.
         from probetui.runtimes.process.interactive import (  # noqa: PLC0415
             run_interactive,

@@ -44,6 +44,7 @@ from probetui.ports import (
     LogLine,
     PodVolumes,
     Progress,
+    Runtime,
 )
 from probetui.runtimes.fault_notes import FROZEN, FaultNotes, format_undone
 from probetui.runtimes.proc_net import listeners_of
@@ -77,7 +78,7 @@ FAULT_NOTES_FOLDER = ".disruptions"
 """The folder of notes about frozen processes that probetui did not start."""
 
 
-class ProcessRuntime:
+class ProcessRuntime(Runtime):
     """Runs containers as process groups of this user.
 
     Args:

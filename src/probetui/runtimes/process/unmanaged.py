@@ -54,6 +54,8 @@ class UnmanagedProcesses(UnmanagedContainers):
         fault_injector: freezes and signals processes.
     """
 
+    name = NAME
+
     def __init__(
         self,
         listed: Callable[[], Iterable[ListedProcess]],
