@@ -1,4 +1,4 @@
-"""Settings of the probes of one container, from all that records measured of it."""
+"""Fit the probes of one container to the measurements in its records."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ FITTED_PROBES = {
     ProbeType.STARTUP: "startupProbe",
     ProbeType.LIVENESS: "livenessProbe",
 }
-"""The probes that kill, by type: the field of each."""
+"""The field of each probe that can kill, by type."""
 
 
 class ProbedContainer(Struct):
-    """What records have of one container, which is the same in all of them.
+    """The measurements of one container, collected from one or several records.
 
-    It grows while records are read. `lives` are the instances of each probe; `ended` is
-    how many of them were killed before the probe that measures starts succeeded.
+    It grows while records are read. `lives` has the probes of each instance, by type;
+    `ended` counts the instances that ended before the probe that measures starts
+    succeeded.
     """
 
     namespace: str
@@ -48,12 +49,12 @@ class ProbedContainer(Struct):
 
     @property
     def label(self) -> str:
-        """Its name for people."""
+        """The container's name on the screen and in reports: pod/container."""
         return f"{self.pod}/{self.name}"
 
 
 class ContainerFit(Struct, frozen=True):
-    """The evidence of one container, and what follows from it."""
+    """The evidence of one container, with the settings that follow from it."""
 
     container: ProbedContainer
     evidence: ProbeEvidence | None
@@ -63,7 +64,7 @@ class ContainerFit(Struct, frozen=True):
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What a probe of the container lacks, a sentence each, with its field."""
+        """What is missing for a fit, a sentence each that begins with its field."""
         fits = {ProbeType.LIVENESS: self.liveness, ProbeType.STARTUP: self.startup}
         return tuple(
             f"{FITTED_PROBES[kind]}: {text}"
@@ -75,15 +76,15 @@ class ContainerFit(Struct, frozen=True):
     @property
     def probes(self) -> dict[str, Probe]:
         """The fitted probes, by field."""
-        found: dict[str, Probe] = {}
+        probes: dict[str, Probe] = {}
         if isinstance(self.startup, StartupFit):
-            found["startupProbe"] = self.startup.probe
+            probes["startupProbe"] = self.startup.probe
         if isinstance(self.liveness, LivenessFit):
-            found["livenessProbe"] = self.liveness.probe
-        return found
+            probes["livenessProbe"] = self.liveness.probe
+        return probes
 
     def proofs(self) -> Iterator[str]:
-        """Yield the commands that try the settings with each record."""
+        """Yield the `probetui whatif` commands that try the settings on each record."""
         settings = [
             f"{self.container.label}.{name}.{changed}={value}"
             for kind, name in FITTED_PROBES.items()
@@ -119,7 +120,7 @@ def fit_container(container: ProbedContainer, goal: FitGoal) -> ContainerFit:
 
 
 def _changes(before: Probe, after: Probe) -> Iterator[tuple[str, Any]]:
-    was = PROBE.write(before)
+    old = PROBE.write(before)
     for name, value in PROBE.write(after).items():
-        if was.get(name) != value:
+        if old.get(name) != value:
             yield name, value

@@ -1,6 +1,6 @@
 """The instances of each container: how each started, who ended it, and its back-off.
 
-The journal has these in entries that lie far apart; here they are put together.
+These are in entries that lie far apart in the journal; this module joins them.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ from probetui.kubelet.journal import (
 )
 
 MAX_INSTANCES = 500
-"""Of one container; older ones are dropped."""
+"""The most instances that are kept of one container; older ones are dropped."""
 
 MAX_LISTENER_CHECKS = 500
-"""At where one container listens; older ones are dropped."""
+"""The most lookups that are kept of where one container listens."""
 
 
 class ContainerInstance(Struct, frozen=True):
-    """One instance of a container, as far as it has got.
+    """One instance of a container so far.
 
     Attributes:
-        container_id: the runtime's name for it.
-        restart_count: how many instances there were before it.
-        created_at: None if it was there before the session.
-        started_at: the same.
-        allowed: what back-off said when it was about to start, None if it was not
-            asked.
-        waited: what back-off made it wait for last, None if for nothing.
-        kill: the tick that asked for its end.
+        container_id: its ID in the runtime.
+        restart_count: how many instances preceded it.
+        created_at: None if it is older than the session.
+        started_at: None if it is older than the session, or has not started.
+        allowed: the last back-off decision before it was created, None if there was
+            none.
+        waited: the back-off that delayed it, None if none did.
+        kill: the first tick that killed it.
         stopping: the first request to stop it.
-        exited: how it ended; None while it runs.
+        exited: its exit; None while it runs.
     """
 
     container_id: ContainerID
@@ -66,28 +66,27 @@ class ContainerInstance(Struct, frozen=True):
 
     @property
     def number(self) -> int:
-        """Which instance this is, counted from 1."""
+        """The number of the instance, counted from 1."""
         return self.restart_count + 1
 
     @property
     def end(self) -> ContainerEntry | None:
-        """The entry of its end: the request to stop it, or else its exit."""
+        """The request to stop it, or else its exit."""
         return self.stopping or self.exited
 
     @property
     def is_deleted(self) -> bool:
-        """Whether it ended only because its pod was deleted."""
+        """Whether it ended because its pod was deleted."""
         return self.end is not None and self.end.by is ExitCause.DELETE
 
 
 class ContainerHistory(Struct, frozen=True):
     """A container's instances, oldest first, and the back-off of the next one.
 
-    `waits` is the wait since the last instance ended, as it was first reported;
-    `decision` is the newest entry. `waiting` is the state of a container that waits,
-    with its reason, `pod_reason` why the whole pod ended, `pod_phase` its phase, None
-    before it has a status; all from the pod's status. Where the pod cannot create
-    containers, its event is the reason.
+    `waits` is the first entry about the current wait, `decision` the newest entry about
+    back-off. `waiting`, `pod_reason` and `pod_phase` come from the pod's status; the
+    phase is None before there is one. If the pod cannot create containers, `waiting`
+    has the reason and message of the event that says why.
     """
 
     instances: tuple[ContainerInstance, ...] = ()
@@ -101,14 +100,14 @@ class ContainerHistory(Struct, frozen=True):
 
     @property
     def pod_has_ended(self) -> bool:
-        """Whether the pod has ended for good: nothing of it is started again."""
+        """Whether the pod has Succeeded or Failed: no container is started again."""
         return self.pod_phase is not None and self.pod_phase.is_terminal
 
     def listeners(self, tick: TickEntry) -> ListenersEntry | None:
         """Return where the container listened when a tick's connection was refused.
 
-        That is what was looked up for it, else what had been said before: nothing is
-        said again that has not changed. None while it is not known.
+        An unchanged result is not journaled again, so the answer is the tick's own
+        lookup or else the last one before it. None while it is not known.
         """
         refused_at = tick.attempts[-1].refused_at if tick.attempts else None
         before = None
@@ -125,7 +124,7 @@ class ContainerHistory(Struct, frozen=True):
         return before
 
     def instance(self, container_id: ContainerID) -> ContainerInstance | None:
-        """Return the instance with that ID, None if it is not known."""
+        """Return the instance with that ID, or None."""
         for instance in reversed(self.instances):
             if instance.container_id == container_id:
                 return instance
@@ -142,8 +141,8 @@ class ContainerHistory(Struct, frozen=True):
     def last_ends(self) -> tuple[ContainerInstance, ...]:
         """The last instance that has ended or is being stopped, empty if there is none.
 
-        Behind one that its pod's deletion ended comes the last one before that ended
-        otherwise: a session ends with deletions, and nobody asks about those.
+        If the pod's deletion ended it, the last one that ended otherwise follows: a
+        session ends by deleting its pods, which is rarely the end in question.
         """
         ended = [instance for instance in self.instances if instance.end is not None]
         if not ended:
@@ -157,7 +156,7 @@ NO_HISTORY = ContainerHistory()
 
 
 CANNOT_CREATE = frozenset({"FailedCreatePodSandBox", "FailedMount", "NetworkNotReady"})
-"""Reasons of events about a pod none of whose containers can be created yet.
+"""Reasons of the events of a pod that cannot create containers yet.
 
 Source: kubelet/events/event.go, v1.32.10.
 """
@@ -166,7 +165,7 @@ _NOT_CREATED = frozenset({"ContainerCreating", "PodInitializing"})
 
 
 class _Collected(Struct):
-    """What is known of one container so far."""
+    """A container's history under construction."""
 
     instances: dict[ContainerID, ContainerInstance] = field(default_factory=dict)
     waits: BackoffEntry | None = None
@@ -177,14 +176,14 @@ class _Collected(Struct):
     )
 
     def put(self, instance: ContainerInstance) -> None:
-        """Add an instance, or what is new about one."""
+        """Add or replace an instance."""
         self.instances[instance.container_id] = instance
         if len(self.instances) > MAX_INSTANCES:
             del self.instances[next(iter(self.instances))]
 
 
 class ContainerHistories:
-    """The history of all containers; one owner feeds it every entry once, in order."""
+    """The histories of all containers; its owner adds every entry once, in order."""
 
     def __init__(self) -> None:
         self._collected: dict[tuple[str, str], _Collected] = {}
@@ -193,7 +192,7 @@ class ContainerHistories:
         self._obstacles: dict[str, Waiting] = {}
 
     def add_entries(self, entries: Iterable[JournalEntry]) -> None:
-        """Read what the journal says of containers."""
+        """Read the entries that concern containers."""
         for entry in entries:
             match entry:
                 case ContainerEntry():
@@ -217,7 +216,7 @@ class ContainerHistories:
                     pass
 
     def container(self, pod_uid: str, container_name: str) -> ContainerHistory:
-        """Return what is known of a container."""
+        """Return the history of a container; an empty one if it is unknown."""
         status = self._statuses.get(pod_uid, PodStatus())
         own = status.container(container_name)
         state = None if own is None else own.state
@@ -244,7 +243,7 @@ class ContainerHistories:
         )
 
     def findings(self, pod_uid: str) -> list[FindingEntry]:
-        """Return what the probes of a pod showed, container by container."""
+        """Return the findings about a pod's probes, container by container."""
         return [
             finding
             for (uid, _), known in self._collected.items()
@@ -253,11 +252,11 @@ class ContainerHistories:
         ]
 
     def containers(self) -> list[tuple[str, str]]:
-        """Return pod UID and name of every container in the journal, in order."""
+        """Return the pod UID and name of each container, in order of appearance."""
         return list(self._collected)
 
     def pod_ip(self, pod_uid: str) -> str:
-        """Return the last IP that a pod is known to have had, empty if none."""
+        """Return the pod's last known IP, empty if none."""
         return self._addresses.get(pod_uid, "")
 
     def _collected_of(self, container: tuple[str, str]) -> _Collected:
@@ -288,7 +287,7 @@ class ContainerHistories:
     def _add_backoff(self, entry: BackoffEntry) -> None:
         known = self._collected_of((entry.pod_uid, entry.container_name))
         known.decision = entry
-        # The exit of the killed instance moves the window that was computed without it.
+        # The exit of the killed instance moves the window, which was computed before.
         is_another = known.waits is None or known.waits.until != entry.until
         if entry.waits and is_another:
             known.waits = entry
@@ -304,10 +303,10 @@ class ContainerHistories:
 
 
 class SessionHistory:
-    """All ticks of all probes, and the history of all containers; it has one owner.
+    """The ticks of all probes and the histories of all containers of a session.
 
     Args:
-        journal: the whole session's, of which the start may be gone.
+        journal: the session's; its oldest entries may have been evicted.
     """
 
     def __init__(self, journal: Sequence[JournalEntry]) -> None:
@@ -316,7 +315,7 @@ class SessionHistory:
         self._containers = ContainerHistories()
 
     def add_entries(self, entries: Sequence[JournalEntry], place: int) -> None:
-        """Read new entries; the first one is at that place of the journal."""
+        """Read new entries; `place` is the journal index of the first."""
         self._timelines.add_entries(entries, place)
         self._containers.add_entries(entries)
 
@@ -325,24 +324,24 @@ class SessionHistory:
         return self._timelines.of(key)
 
     def container(self, pod_uid: str, container_name: str) -> ContainerHistory:
-        """Return what is known of a container."""
+        """Return the history of a container; an empty one if it is unknown."""
         return self._containers.container(pod_uid, container_name)
 
     def containers(self) -> list[tuple[str, str]]:
-        """Return pod UID and name of every container in the journal, in order."""
+        """Return the pod UID and name of each container, in order of appearance."""
         return self._containers.containers()
 
     def findings(self, pod_uid: str) -> list[FindingEntry]:
-        """Return what the probes of a pod showed, container by container."""
+        """Return the findings about a pod's probes, container by container."""
         return self._containers.findings(pod_uid)
 
     def pod_ip(self, pod_uid: str) -> str:
-        """Return the last IP that a pod is known to have had, empty if none."""
+        """Return the pod's last known IP, empty if none."""
         return self._containers.pod_ip(pod_uid)
 
     def tick(self, sequence: int) -> TickEntry | None:
-        """Return the tick with that number; None if the journal has it no more."""
-        # An engine numbers entries from 1 on, by their place.
+        """Return the tick with that sequence number, None if it was evicted."""
+        # An engine numbers its entries from 1.
         try:
             entry = self._journal[sequence - 1] if sequence > 0 else None
         except IndexError:
@@ -352,5 +351,5 @@ class SessionHistory:
         return None
 
     def probes(self, pod_uid: str, container_name: str) -> list[ProbeKey]:
-        """Return the probes of a container that have ticked, in the order they did."""
+        """Return the probes of a container that have ticked, in order of first tick."""
         return self._timelines.probes(pod_uid, container_name)

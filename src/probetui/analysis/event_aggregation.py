@@ -1,7 +1,7 @@
 """Event aggregation: which events a cluster combines into one, and which it drops.
 
-The rules are the kubelet's own (`kubelet/events/event_correlator.py`); here is kept
-which event became part of what.
+The rules are the kubelet's (`kubelet/events/event_correlator.py`). This module
+remembers which occurrence became part of which event of the cluster.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from probetui.kubelet.journal import EventEntry
 
 
 class AggregationKey(Struct, frozen=True):
-    """What a cluster's event is known by; path and message are empty if combined."""
+    """The identity of a cluster's event; a combined one has no path and message."""
 
     pod_uid: str
     type: str
@@ -28,9 +28,9 @@ class AggregationKey(Struct, frozen=True):
 class AggregatedEvent(Struct, frozen=True):
     """How a cluster aggregates one event.
 
-    `shown` is the cluster's event as it stands, None as long as there is none.
-    `instances` counts the container's instances in it. `is_dropped` says that
-    this occurrence was beyond the pod's allowance: counted, but not written.
+    `shown` is the cluster's event, None if it never wrote one. `instances` counts the
+    instances of the container in it. `is_dropped` says that this occurrence exceeded
+    the pod's rate limit: it is counted, but not written.
     """
 
     shown: ClusterEvent | None
@@ -39,7 +39,7 @@ class AggregatedEvent(Struct, frozen=True):
 
 
 _MOST_PENDING = 1_000
-"""Events that are folded at once; more of them would hold up the screen."""
+"""The most events that are aggregated at once; more would delay the screen."""
 
 
 class _Group(Struct):
@@ -48,13 +48,14 @@ class _Group(Struct):
     shown: ClusterEvent | None = None
     instances: set[int] = field(default_factory=set)
     occurrences: int = 0
-    """How many of its events are not forgotten."""
+    """How many of its events have not been evicted."""
 
 
 class ClusterEvents:
-    """Folds events as they come; has one owner, who feeds it every one in order.
+    """Aggregates events; its owner adds each one once, in order.
 
-    The work is done when somebody looks: nobody may, and a long record comes at once.
+    Events are correlated when a result is read: often none is, and a long record adds
+    all of its events at once.
     """
 
     def __init__(self) -> None:
@@ -67,7 +68,7 @@ class ClusterEvents:
 
     @property
     def dropped(self) -> int:
-        """How many events a cluster would not have written."""
+        """The number of events that a cluster would not have written."""
         self._catch_up()
         return self._count_dropped
 
@@ -78,10 +79,7 @@ class ClusterEvents:
             self._catch_up()
 
     def evict(self, before: int) -> None:
-        """Forget single events with numbers below that one.
-
-        What a cluster shows, and how often, stays.
-        """
+        """Forget the events numbered below `before`, but not the cluster's counts."""
         old = list(takewhile(lambda sequence: sequence < before, self._keys))
         for sequence in old:
             key = self._keys.pop(sequence)
@@ -92,7 +90,7 @@ class ClusterEvents:
         self._dropped.difference_update(old)
 
     def of(self, sequence: int) -> AggregatedEvent | None:
-        """Return the aggregate of the event with that number, None if none."""
+        """Return the aggregate of the event with that number, or None."""
         self._catch_up()
         key = self._keys.get(sequence)
         if key is None:
@@ -103,7 +101,7 @@ class ClusterEvents:
         )
 
     def events(self, pod_uid: str | None = None) -> tuple[ClusterEvent, ...]:
-        """Return what a cluster shows, of one pod or of all, the newest at the end."""
+        """Return a cluster's events of one pod or of all, newest last."""
         self._catch_up()
         return tuple(
             event

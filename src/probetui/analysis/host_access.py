@@ -32,17 +32,17 @@ _CAPABILITIES: Mapping[str, str] = MappingProxyType({
     "SYS_RESOURCE": "exceeds limits and quotas of this machine",
     "SYS_TIME": "sets this machine's clock",
 })  # fmt: skip
-"""Those by which a container reaches what is outside it; others stay inside."""
+"""The capabilities whose effects leave the container, with those effects."""
 
 _SYSTEM_FOLDERS = (
     "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/private/etc",
     "/private/var", "/proc", "/root", "/run", "/sbin", "/sys", "/usr", "/var/lib",
     "/var/log", "/var/run", "/var/spool", "/Library", "/System",
 )  # fmt: skip
-"""With all that is in them."""
+"""System folders; everything below them counts, too."""
 
 _PARENT_FOLDERS = frozenset({"/", "/home", "/private", "/var", "/Users"})
-"""Of such folders, or of what belongs to every user of the machine."""
+"""The parents of system folders or of all home folders."""
 
 _HOMES = ("/home/", "/Users/")
 _PRIVATE_NAMES = frozenset(
@@ -65,7 +65,7 @@ _LOOPBACK = ("127.", "::1")
 
 
 def host_access_findings(pod: Pod) -> Iterator[Finding]:
-    """Yield what a pod may do to its machine, the pod's fields before containers'."""
+    """Yield what a pod may do to its machine: by its own fields, then by containers."""
     for field, rule, is_asked_for, message in (
         ("hostPID", "host-pid", pod.host_pid, "sees every process of this machine"),
         (
@@ -84,38 +84,39 @@ def host_access_findings(pod: Pod) -> Iterator[Finding]:
         if is_asked_for:
             yield Finding(rule, f"spec.{field}", message)
     if pod.security_context.seccomp_profile == _UNCONFINED:
-        yield _unconfined("spec.securityContext")
+        yield _unconfined_finding("spec.securityContext")
     for index, volume in enumerate(pod.volumes):
         if isinstance(volume.source, HostPath):
             path = f"spec.volumes[{index}].hostPath.path"
-            yield from _of_folder(pod, volume.name, volume.source, path)
+            yield from _folder_findings(pod, volume.name, volume.source, path)
     for path, container in pod.containers_with_paths():
-        yield from _of_container(pod, container, path)
+        yield from _container_findings(pod, container, path)
 
 
-def _of_container(pod: Pod, container: Container, path: str) -> Iterator[Finding]:
+def _container_findings(pod: Pod, container: Container, path: str) -> Iterator[Finding]:
     own, at = container.security_context, f"{path}.securityContext"
     if own.privileged:
         message = "has every device and capability: all that root may do here"
         yield Finding("host-privileged", f"{at}.privileged", message)
     for index, name in enumerate(own.add_capabilities):
-        what = _CAPABILITIES.get(name.upper().removeprefix("CAP_"))
-        if what is not None:
-            where = f"{at}.capabilities.add[{index}]"
-            yield Finding("host-capability", where, f"{quote_short(name)} {what}")
+        effect = _CAPABILITIES.get(name.upper().removeprefix("CAP_"))
+        if effect is not None:
+            field = f"{at}.capabilities.add[{index}]"
+            yield Finding("host-capability", field, f"{quote_short(name)} {effect}")
     if own.seccomp_profile == _UNCONFINED:
-        yield _unconfined(at)
+        yield _unconfined_finding(at)
     writable = next(_writable_host_paths(pod, container), None)
     if writable is not None:
-        yield from _as_root(pod, container, quote_short(writable), at)
+        yield from _root_write_findings(pod, container, quote_short(writable), at)
     for index, port in enumerate(container.ports):
-        # In the network of the machine every port is one of the machine.
-        if port.host_port and not pod.host_network and _is_reachable(port.host_ip):
+        # With the host's network every port is a port of the machine.
+        is_local = port.host_ip.startswith(_LOOPBACK)
+        if port.host_port and not pod.host_network and not is_local:
             message = f"{port.host_port} is open to all who reach this machine"
             yield Finding("host-port", f"{path}.ports[{index}].hostPort", message)
 
 
-def _as_root(
+def _root_write_findings(
     pod: Pod, container: Container, folder: str, path: str
 ) -> Iterator[Finding]:
     own, of_pod = container.security_context, pod.security_context
@@ -128,7 +129,9 @@ def _as_root(
         yield Finding("host-path-as-root", f"{path}.allowPrivilegeEscalation", message)
 
 
-def _of_folder(pod: Pod, name: str, source: HostPath, path: str) -> Iterator[Finding]:
+def _folder_findings(
+    pod: Pod, name: str, source: HostPath, path: str
+) -> Iterator[Finding]:
     mounts = [
         mount
         for _, container in pod.containers_with_paths()
@@ -139,17 +142,17 @@ def _of_folder(pod: Pod, name: str, source: HostPath, path: str) -> Iterator[Fin
         return
     folder = posixpath.normpath(f"/{source.path.lstrip('/')}")
     shown = quote_short(source.path)
-    does = "reads" if all(mount.read_only for mount in mounts) else "reads and changes"
-    if _is_socket(folder):
+    verb = "reads" if all(mount.read_only for mount in mounts) else "reads and changes"
+    if _gives_runtime_socket(folder):
         message = f"{shown} commands the container runtime, as root, also if read-only"
         yield Finding("host-runtime-socket", path, message)
     elif source.type in _DEVICES:
-        yield Finding("host-device", path, f"{does} this machine's device {shown}")
+        yield Finding("host-device", path, f"{verb} this machine's device {shown}")
     elif _is_system(folder):
-        yield Finding("host-path-system", path, f"{does} this machine's {shown}")
+        yield Finding("host-path-system", path, f"{verb} this machine's {shown}")
 
 
-def _is_socket(folder: str) -> bool:
+def _gives_runtime_socket(folder: str) -> bool:
     return posixpath.basename(folder) in _SOCKETS or folder in _FOLDERS_OF_SOCKETS
 
 
@@ -174,10 +177,6 @@ def _writable_host_paths(pod: Pod, container: Container) -> Iterator[str]:
             yield volume.source.path
 
 
-def _unconfined(path: str) -> Finding:
+def _unconfined_finding(path: str) -> Finding:
     message = "is Unconfined: may make every system call of this machine's kernel"
     return Finding("host-seccomp", f"{path}.seccompProfile.type", message)
-
-
-def _is_reachable(host_ip: str) -> bool:
-    return not host_ip.startswith(_LOOPBACK)

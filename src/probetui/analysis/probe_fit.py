@@ -1,14 +1,14 @@
-"""Settings of probes from what was measured: start budget, time-out, threshold, period.
+"""Fit probe settings to measurements: start budget, time-out, threshold, period.
 
 A healthy container fails a probe now and then, in runs that end by themselves. With
-threshold k, a run of k failures is a false kill. Runs begin at a tick with probability
-p and go on at the next with probability q, so that one of k ticks begins at any tick
-with p q^(k-1), and false kills come once in period / (p q^(k-1)). Of p and q the upper
-ends of 95 % confidence intervals are taken (Clopper and Pearson 1934). Failures that do
-not depend on each other are the case q = p.
+threshold k, a run of k failures is a false kill. A run begins at a tick with
+probability p and continues at the next with probability q. So a run of k ticks begins
+at any tick with probability p q^(k-1), and the mean time between false kills is period
+/ (p q^(k-1)). For p and q we take the upper ends of 95 % confidence intervals (Clopper
+and Pearson 1934). Independent failures are the case q = p.
 
-The logarithms of start times are taken as normally distributed; the budget is the upper
-end of the prediction interval for the next start (Student's t).
+Start times are assumed to be log-normal; the budget is the upper end of the prediction
+interval for the next start (Student's t).
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from probetui.analysis.timing import notice_delay
 from probetui.k8s.probe import Probe
 
 LEAST_PROBES = 100
-"""With fewer, the bound of p is above 3 % even if none of them failed."""
+"""With fewer, the bound of p is 3 % or more even if none of them failed."""
 
 LEAST_STARTS = 5
-"""With fewer, the spread of start times is not known to a factor of three."""
+"""With fewer, the spread of start times is uncertain by more than a factor of 3."""
 
 LEAST_FAILURE_RUNS = 10
-"""With fewer, it is not known how long runs of failures last."""
+"""With fewer, the length of failure runs cannot be estimated."""
 
 UNKNOWN_GOES_ON = 0.5
-"""The least q where too few runs were seen: each is as likely to go on as to end."""
+"""The least q if too few runs were seen: a run is as likely to continue as to end."""
 
 LATENCY_MARGIN = 2.0
 START_MARGIN = 1.5
 START_RISK = 0.001
-"""The largest probability with which the budget ends a healthy start."""
+"""The largest acceptable probability that the budget ends a healthy start."""
 
 _CONFIDENCE = 0.95
 _PERCENT_99 = 0.99
@@ -50,9 +50,9 @@ _DAY = timedelta(days=1)
 
 
 class MeasuredProbe(NamedTuple):
-    """One probe that ran: at which age of its instance, and for how long; in seconds.
+    """One run of a probe: the age of its instance and the duration, in seconds.
 
-    `is_success` is None where it could not be run, which counts for nothing.
+    `is_success` is None if the probe could not be run; such a run is not counted.
     """
 
     age: float
@@ -62,15 +62,15 @@ class MeasuredProbe(NamedTuple):
 
 
 class ProbeEvidence(Struct, frozen=True):
-    """What one probe of a container measured while the container was well.
+    """The measurements of one probe while its container was healthy.
 
     Attributes:
-        probe: as it was recorded.
+        probe: the recorded settings.
         probes: how many ran after the container had started.
-        latencies: of those that were not cut off by their time-out; in seconds.
-        cut_off: how many were cut off.
-        failure_runs: how many ticks each run of failures had that ended by itself.
-        kills: how many runs ended in the container's end; they are taken as real.
+        latencies: durations of those that did not time out, in seconds.
+        cut_off: how many timed out.
+        failure_runs: the length in ticks of each run of failures that ended by itself.
+        kills: how many runs reached the threshold; these failures count as real.
     """
 
     probe: Probe
@@ -82,14 +82,14 @@ class ProbeEvidence(Struct, frozen=True):
 
     @property
     def longest_failure_run(self) -> int:
-        """The most failures in a row after which it was healthy again."""
+        """The most consecutive failures that a success followed."""
         return max(self.failure_runs, default=0)
 
 
 class StartEvidence(Struct, frozen=True):
     """How long starts took until the first success, in seconds.
 
-    `unfinished` counts those that were ended before.
+    `unfinished` counts the starts that ended before that.
     """
 
     seconds: tuple[float, ...] = ()
@@ -99,10 +99,10 @@ class StartEvidence(Struct, frozen=True):
 def probe_evidence(
     probe: Probe, lives: Iterable[Sequence[MeasuredProbe]]
 ) -> ProbeEvidence:
-    """Return what a probe measured in the lives of some instances.
+    """Summarize a probe's runs, given instance by instance.
 
-    What comes before the first success belongs to the start. A run of failures at the
-    end of a life that reached the threshold is a kill; a shorter one says nothing.
+    Runs before the first success belong to the start. A run of failures at the end of
+    a life is a kill if it reached the threshold; a shorter one is not counted.
     """
     ran: list[MeasuredProbe] = []
     runs: list[int] = []
@@ -110,47 +110,48 @@ def probe_evidence(
     for life in lives:
         run: list[MeasuredProbe] = []
         is_started = False
-        for one in life:
-            if one.is_success:
+        for measured in life:
+            if measured.is_success:
                 is_started = True
-                ran += (*run, one)
+                ran += (*run, measured)
                 runs += [len(run)] if run else []
                 run = []
-            elif one.is_success is False and is_started:
-                run.append(one)
+            elif measured.is_success is False and is_started:
+                run.append(measured)
         kills += len(run) >= probe.failure_threshold
     return ProbeEvidence(
         probe,
         len(ran),
-        tuple(one.took for one in ran if not one.is_cut_off),
-        sum(one.is_cut_off for one in ran),
+        tuple(measured.took for measured in ran if not measured.is_cut_off),
+        sum(measured.is_cut_off for measured in ran),
         tuple(runs),
         kills,
     )
 
 
 def first_success(life: Iterable[MeasuredProbe]) -> float | None:
-    """Return at which age an instance first answered well; None for never."""
-    return next((one.age for one in life if one.is_success), None)
+    """Return the age in seconds at the first success, None if there was none."""
+    return next((measured.age for measured in life if measured.is_success), None)
 
 
 class FitGoal(Struct, frozen=True):
-    """What settings are to do: at most one false kill in `per`, notice in `notice`."""
+    """The goal of a fit: at most one false kill in `per`, detection within `notice`."""
 
     per: timedelta
     notice: timedelta
 
     @property
     def start_risk(self) -> float:
-        """The largest probability with which a healthy start may be ended."""
+        """The largest acceptable probability that a healthy start is ended."""
         return min(START_RISK, _DAY / self.per)
 
 
 class LivenessFit(Struct, frozen=True):
-    """A probe that does what is wanted.
+    """A probe that reaches the goal.
 
-    `false_kill_every` is the estimate for it, `noticed` the longest time from a failure
-    of the app to the kill, `assumed` what was taken for granted, empty if nothing.
+    `false_kill_every` estimates the time between false kills, `noticed` is the longest
+    time from a failure of the app to its detection, `assumed` names an assumption that
+    the record could not confirm, empty if there is none.
     """
 
     probe: Probe
@@ -168,16 +169,16 @@ class StartupFit(Struct, frozen=True):
 
 
 class NotFitted(Struct, frozen=True):
-    """Why there are no settings: what is missing, one sentence each."""
+    """What is missing for a fit, one sentence each."""
 
     missing: tuple[str, ...]
 
 
 def fit_liveness(evidence: ProbeEvidence, goal: FitGoal) -> LivenessFit | NotFitted:
-    """Return the settings of a liveness probe, or what is missing for them.
+    """Fit a liveness probe.
 
-    The recorded period is kept if it can be, because it is the one that was measured;
-    else it is shortened.
+    The recorded period is kept if possible, because it was measured; otherwise the
+    longest shorter one is taken.
     """
     missing = []
     if evidence.probes < LEAST_PROBES:
@@ -210,7 +211,7 @@ def fit_liveness(evidence: ProbeEvidence, goal: FitGoal) -> LivenessFit | NotFit
                 p99,
                 false_kill_every(evidence, probe),
                 noticed,
-                _assumed(evidence),
+                _assumption(evidence),
             )
         if best is None or noticed < best[0]:
             best = noticed, probe
@@ -225,12 +226,12 @@ def fit_liveness(evidence: ProbeEvidence, goal: FitGoal) -> LivenessFit | NotFit
     return NotFitted((reason,))
 
 
-def _counted(count: int, one: str, more: str) -> str:
-    return f"{count} {one if count == 1 else more}"
+def _counted(count: int, singular: str, plural: str) -> str:
+    return f"{count} {singular if count == 1 else plural}"
 
 
 def false_kill_every(evidence: ProbeEvidence, probe: Probe) -> timedelta:
-    """Return how long it is from one false kill to the next, at the least."""
+    """Return a lower bound of the mean time between false kills."""
     begins, goes_on = _failure_run_bounds(evidence, probe.period_seconds)
     chance = begins * goes_on ** (probe.failure_threshold - 1)
     seconds = probe.period_seconds / chance if chance > 0 else math.inf
@@ -240,12 +241,12 @@ def false_kill_every(evidence: ProbeEvidence, probe: Probe) -> timedelta:
 def fit_startup(
     evidence: StartEvidence, probe: Probe, goal: FitGoal
 ) -> StartupFit | NotFitted:
-    """Return the settings of a startup probe, or what is missing for them.
+    """Fit a startup probe.
 
     Args:
-        evidence: of starts.
-        probe: what is to be asked, and in what time it has to answer.
-        goal: how rarely a healthy start may be ended.
+        evidence: the measured starts.
+        probe: gives the handler and the time-out.
+        goal: limits how often a healthy start may be ended.
     """
     count, missing = len(evidence.seconds), []
     if count < LEAST_STARTS:
@@ -267,7 +268,7 @@ def fit_startup(
     reach = quantile * stdev(logarithms) * math.sqrt(1 + 1 / count)
     needed = max(math.exp(fmean(logarithms) + reach), slowest * START_MARGIN)
     period = min(max(round(median(evidence.seconds) / 10), 1), _LONGEST_START_PERIOD)
-    # The first tick may come at once: the budget is what lies between it and the last.
+    # The first tick may come at once: the budget is the time between it and the last.
     threshold = math.ceil(needed / period) + 1
     fitted = replace(
         probe,
@@ -308,7 +309,7 @@ def student_quantile(probability: float, freedom: int) -> float:
 
 
 def _at_most(successes: int, trials: int, probability: float) -> float:
-    """Return the probability of so many successes or fewer."""
+    """Return the binomial probability of at most that many successes."""
     logarithm, other = math.log(probability), math.log1p(-probability)
     return math.fsum(
         math.exp(
@@ -323,9 +324,10 @@ def _at_most(successes: int, trials: int, probability: float) -> float:
 
 
 def _failure_run_bounds(evidence: ProbeEvidence, period: int) -> tuple[float, float]:
-    """Return the bounds of p and q: that a run begins at a tick, that it goes on.
+    """Return upper bounds of p and q: that a run begins at a tick, that it continues.
 
-    A run outlasts a shorter period more often; a longer one is given no credit.
+    A shorter period raises q, because a run then lasts more ticks; a longer one does
+    not lower it.
     """
     failed = sum(evidence.failure_runs)
     runs = len(evidence.failure_runs)
@@ -338,7 +340,7 @@ def _failure_run_bounds(evidence: ProbeEvidence, period: int) -> tuple[float, fl
     return begins, goes_on ** min(period / evidence.probe.period_seconds, 1.0)
 
 
-def _assumed(evidence: ProbeEvidence) -> str:
+def _assumption(evidence: ProbeEvidence) -> str:
     runs = len(evidence.failure_runs)
     if runs >= LEAST_FAILURE_RUNS:
         return ""
@@ -350,9 +352,9 @@ def _assumed(evidence: ProbeEvidence) -> str:
 
 
 def _threshold(evidence: ProbeEvidence, probe: Probe, goal: FitGoal) -> int:
-    """Return the least threshold that kills as rarely as wanted.
+    """Return the least threshold that reaches the goal for false kills.
 
-    It is above the longest run of failures that was seen, reckoned in time.
+    It exceeds the longest recorded run of failures, converted to this period.
     """
     ticks = evidence.longest_failure_run * evidence.probe.period_seconds
     seen = math.ceil(ticks / probe.period_seconds) + 1
@@ -364,6 +366,6 @@ def _threshold(evidence: ProbeEvidence, probe: Probe, goal: FitGoal) -> int:
 
 
 def _quantile(values: Sequence[float], part: float) -> float:
-    """Return the least value that a part of all does not exceed."""
+    """Return the least value that a share `part` of the values does not exceed."""
     ordered = sorted(values)
     return ordered[math.ceil(part * len(ordered)) - 1] if ordered else 0.0

@@ -1,4 +1,4 @@
-"""The command that repeats a probe by hand, quoted for a shell."""
+"""Build the command that repeats a probe by hand, quoted for a shell."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from probetui.record.masking import MASKED, Mask
 from probetui.safe_text import is_combining, safe_line
 
 _LONGEST_COMMAND = 12_000
-"""Characters; a longer one is too long to be pasted."""
+"""In characters; a longer command is too long to be pasted."""
 
 _NO_ADDRESS = "POD_IP"
 _NO_MASK = Mask(hides=False)
@@ -38,7 +38,7 @@ _NO_MASK = Mask(hides=False)
 _BROKEN_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 _SPELLED_WELL = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=:@/[\]-]|%[0-9A-Fa-f]{2})*")
 _KEPT_IN_PATHS = "$&+,/:;=@~"
-"""By Go, where anything in a path has to be escaped."""
+"""What Go leaves unescaped when it escapes a path."""
 
 _KEPT_IN_QUERIES = _KEPT_IN_PATHS + "?\"<>\\^`{|}[]!'()*%"
 
@@ -47,10 +47,9 @@ _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 class CommandLineReach(Struct, frozen=True):
-    """Words that come after `docker` or `crictl`; none where they need none.
+    """The connection options of `docker`, `crictl` and `kubectl exec`.
 
-    Those after `kubectl exec` are None but for pods of a cluster, whose runtime is not
-    to be reached from here.
+    `kubectl` is None unless the pods are a cluster's, whose runtime is out of reach.
     """
 
     docker: tuple[str, ...] = ()
@@ -65,7 +64,13 @@ class CommandLineReach(Struct, frozen=True):
         context: str | None = None,
         runtime_endpoint: str | None = None,
     ) -> CommandLineReach:
-        """Return the words for the options of a session; None where none was given."""
+        """Return the options for the endpoint that a session uses.
+
+        Args:
+            host: the Docker host, None for the default.
+            context: the Docker context, None for the default; `host` wins.
+            runtime_endpoint: the CRI socket, None for the default.
+        """
         if host:
             docker: tuple[str, ...] = ("-H", host)
         else:
@@ -88,22 +93,22 @@ def reproduce_command(
     redirects: int = 0,
     rules: KubeletRules = PORTED_RULES,
 ) -> str:
-    """Return a command for a shell on the runtime's machine, on one line.
+    """Return a shell command for the runtime's machine, on one line.
 
-    One that is too long to be pasted is not given, only its length. Where the pod has
-    no IP at the moment it says `POD_IP`; where the runtime is none that a command line
-    reaches, an exec probe's own command is all there is.
+    A command that is too long to paste is replaced by a comment with its length. A pod
+    without an IP has `POD_IP` in its place. For a runtime without a command-line
+    client, the command of an exec probe is returned as it is.
 
     Args:
-        container: the probe's.
-        probe: what is to be repeated.
-        container_id: in which instance.
-        pod_ip: empty for none.
-        pod: whose container it is; kubectl finds it by its name.
-        mask: what is secret: it is masked before it is quoted.
-        reach: options of the runtime's program.
-        redirects: how many were followed.
-        rules: those of the kubelet's version, whose user agent is sent.
+        container: the probe's container.
+        probe: the probe to repeat.
+        container_id: the instance to run an exec probe in.
+        pod_ip: empty if the pod has none.
+        pod: the container's pod, by whose name kubectl finds it.
+        mask: masks secrets, before quoting.
+        reach: connection options of the runtime's client.
+        redirects: how many redirects were followed.
+        rules: those of the kubelet's version; they give the user agent.
     """
     command = _command(
         container,
@@ -135,7 +140,7 @@ def _command(
     limit = str(probe.timeout_seconds)
     match probe.handler:
         case ExecAction() if container_id == NO_CONTAINER:
-            return ""  # On this machine it would be another command.
+            return ""  # Outside its container the command means something else.
         case ExecAction(command):
             env = [
                 replace(var, value=mask.value(var.name, var.value))
@@ -144,9 +149,9 @@ def _command(
             try:
                 command = expand_command(command, env)
             except ExpansionTooLargeError:
-                return ""  # The probe says so; there is nothing to run by hand.
+                return ""  # The probe reports it; there is no command to run by hand.
             expanded = map(mask.text, command)
-            prefix = _prefix(container, container_id, pod, reach)
+            prefix = _exec_prefix(container, container_id, pod, reach)
             return quote_shell_line([*prefix, *expanded])
         case HTTPGetAction() as action:
             url = mask.text(_url(container, action, pod_ip))
@@ -155,17 +160,16 @@ def _command(
             )
         case TCPSocketAction(port, host):
             address = host or pod_ip or _NO_ADDRESS
-            number = str(_number(container, port))
+            number = str(_port_number(container, port))
             return quote_shell_line(["nc", "-zv", "-w", limit, address, number])
         case GRPCAction(service=service) as action:
-            words = _grpcurl(action, mask.text(service), limit, pod_ip)
-            return quote_shell_line(words)
+            return quote_shell_line(_grpcurl(action, mask.text(service), limit, pod_ip))
         case None:
             return ""
 
 
 def command_note(probe: Probe, command: str = "") -> str:
-    """Return what has to be known to use the command; empty if nothing."""
+    """Return a remark about the use of a command, empty if it needs none."""
     if MASKED in command:
         return f"({MASKED} replaces a secret: fill in its value)"
     if isinstance(probe.handler, GRPCAction):
@@ -176,18 +180,18 @@ def command_note(probe: Probe, command: str = "") -> str:
     return ""
 
 
-def _prefix(
+def _exec_prefix(
     container: Container,
     container_id: ContainerID,
     pod: Pod | None,
     reach: CommandLineReach,
 ) -> tuple[str, ...]:
-    """Return what runs a command in a container, nothing where no program does."""
+    """Return the words that run a command in a container, empty if none can."""
     if reach.kubectl is not None:
         if pod is None:
             return ()
-        where = ("-n", pod.namespace, pod.name, "-c", container.name)
-        return ("kubectl", "exec", *reach.kubectl, *where, "--")
+        target = ("-n", pod.namespace, pod.name, "-c", container.name)
+        return ("kubectl", "exec", *reach.kubectl, *target, "--")
     if container_id.startswith("process://"):
         return ("probetui", "exec", short_id(container_id).partition("@")[0])
     return engine_exec_command(container_id, reach)
@@ -196,14 +200,14 @@ def _prefix(
 def engine_exec_command(
     container_id: ContainerID, reach: CommandLineReach, *options: str
 ) -> tuple[str, ...]:
-    """Return the words before a command that the engine's own program runs.
-
-    Args:
-        container_id: in which container.
-        reach: options of the engine's program.
-        options: those of its `exec`.
+    """Return the engine's client and options that run the command that follows.
 
     Empty for a container of no engine, such as a plain process.
+
+    Args:
+        container_id: the container to run it in.
+        reach: connection options of the client.
+        options: options of its `exec`.
     """
     runtime, _, _ = container_id.partition("://")
     match runtime:
@@ -224,14 +228,14 @@ def _curl(
     mask: Mask,
     user_agent: str,
 ) -> Iterator[str]:
-    """Yield the words of a request that is the kubelet's."""
+    """Yield the words of a curl command that sends the kubelet's request."""
     yield from ("curl", "-sv", "--max-time", limit)
     if action.scheme.lower() == "https":
-        # The kubelet does not look at certificates either.
+        # The kubelet does not verify certificates either.
         yield "-k"
     elif action.uses_http2:
         yield "--http2-prior-knowledge"
-    # It goes straight to the pod, too, whatever proxies there are.
+    # The kubelet ignores proxies, too.
     yield from ("--noproxy", "*")
     if redirects:
         yield from ("-L", "--max-redirs", str(redirects))
@@ -250,7 +254,7 @@ def _curl(
 
 
 def _header(header: HTTPHeader, mask: Mask) -> str:
-    """Return a header as curl takes it, which drops one that ends with its colon."""
+    """Format a header for curl, which drops one that has nothing after its colon."""
     if header.value:
         return f"{header.name}: {mask.value(header.name, header.value)}"
     drops = header.name.lower() in {"accept", "user-agent", "host"}
@@ -263,12 +267,14 @@ def _url(container: Container, action: HTTPGetAction, pod_ip: str) -> str:
     whole = action.path if action.path.startswith(("/", "?")) else f"/{action.path}"
     path, mark, query = whole.partition("#")[0].partition("?")
     if _BROKEN_ESCAPE.search(path):
-        # Quirk of the kubelet: such a path is escaped whole, question mark and all.
+        # Quirk of the kubelet: it escapes such a path as a whole, with the query.
         path, mark, query = quote(whole, safe=_KEPT_IN_PATHS), "", ""
     elif not _SPELLED_WELL.fullmatch(path):
         path = quote(unquote_to_bytes(path), safe=_KEPT_IN_PATHS)
     query = quote(query, safe=_KEPT_IN_QUERIES)
-    return f"{scheme}://{host}:{_number(container, action.port)}{path}{mark}{query}"
+    return (
+        f"{scheme}://{host}:{_port_number(container, action.port)}{path}{mark}{query}"
+    )
 
 
 def _grpcurl(
@@ -286,8 +292,8 @@ def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host and not host.startswith("[") else host
 
 
-def _number(container: Container, port: int | str) -> int | str:
-    """Return the number of a port that is named; the name if nobody has it."""
+def _port_number(container: Container, port: int | str) -> int | str:
+    """Resolve a named port; return the name if the container does not declare it."""
     if isinstance(port, int):
         return port
     for container_port in container.ports:
@@ -297,11 +303,11 @@ def _number(container: Container, port: int | str) -> int | str:
 
 
 def quote_shell_line(words: Iterable[str]) -> str:
-    """Return words as a line that bash, zsh and ksh read back as these words.
+    """Quote words as one line that bash, zsh and ksh split into the same words.
 
-    What is not safe to print is spelled in `$'…'`, so that a terminal has nothing to
-    obey, nobody who prints it escapes it again, and a script of several lines can be
-    pasted.
+    A word with characters that are unsafe to print is written as `$'…'`: a terminal
+    has no control sequence to obey, printing it needs no further escapes, and a script
+    of several lines can be pasted.
     """
     return " ".join(map(_quoted, words))
 
@@ -309,10 +315,10 @@ def quote_shell_line(words: Iterable[str]) -> str:
 def _quoted(word: str) -> str:
     if safe_line(word, limit=None) == word:
         return shlex.quote(word)
-    return f"$'{''.join(map(_spelled, word))}'"
+    return f"$'{''.join(map(_escaped, word))}'"
 
 
-def _spelled(character: str) -> str:
+def _escaped(character: str) -> str:
     if (escape := _ESCAPES.get(character)) is not None:
         return escape
     if safe_line(character) == character and not is_combining(character):

@@ -1,4 +1,4 @@
-"""What a session came to: kills, restarts, readiness, and how two sessions differ."""
+"""Summarize a session: kills, restarts, readiness; compare two sessions."""
 
 from __future__ import annotations
 
@@ -22,14 +22,17 @@ from probetui.kubelet.journal import (
 from probetui.kubelet.outcome import Result
 
 SAME_INSTANT = timedelta(seconds=1.5)
-"""Two sessions whose relists fall differently within their second do the same."""
+"""Events that are closer than this in two sessions count as simultaneous.
+
+Their relists, one per second, may fall at different times within the second.
+"""
 
 _KILLS = frozenset({TickAction.KILL, TickAction.WOULD_KILL})
 _NO_TIME = timedelta()
 
 
 class HappeningKind(StrEnum):
-    """What of a session matters to who runs a container."""
+    """The kinds of events that matter to the operator of a container."""
 
     KILL = "kill"
     RESTART = "restart"
@@ -40,8 +43,8 @@ class HappeningKind(StrEnum):
 class Happening(Struct, frozen=True):
     """Something that happened to a container.
 
-    `text` says it for people. `unmeasured` is on how many outcomes it stands that were
-    never measured.
+    `text` describes it in a report. `unmeasured` counts the outcomes behind it that
+    were assumed, not measured.
     """
 
     at: datetime
@@ -58,15 +61,16 @@ class Happening(Struct, frozen=True):
 
 
 class ContainerTotals(Struct, frozen=True):
-    """What a session came to for one container.
+    """The totals of a session for one container.
 
     Attributes:
-        kills: how often a probe had it killed.
-        restarts: how often it was started again.
+        kills: how often a probe killed it.
+        restarts: how often it was restarted.
         not_ready: how long it was not ready.
-        first_ready: how long after the start of the session it was; None for never.
+        first_ready: the time from the start of the session until it was first ready,
+            None if it never was.
         probed: how many ticks ran a probe.
-        unmeasured: of how many of them the outcome was never measured.
+        unmeasured: how many of those outcomes were assumed, not measured.
     """
 
     kills: int = 0
@@ -78,48 +82,49 @@ class ContainerTotals(Struct, frozen=True):
 
 
 def total_of(parts: Sequence[ContainerTotals]) -> ContainerTotals:
-    """Return the totals of a container whose pod was replaced by another of its name.
+    """Add up the totals of a container whose pod was replaced by one of the same name.
 
-    Each of them was not ready while another one ran, so the shortest time counts.
+    Each pod's container was not ready while another's ran, so the shortest such time
+    counts.
     """
-    first = (one.first_ready for one in parts)
+    first = (part.first_ready for part in parts)
     return ContainerTotals(
-        sum(one.kills for one in parts),
-        sum(one.restarts for one in parts),
-        min((one.not_ready for one in parts), default=_NO_TIME),
+        sum(part.kills for part in parts),
+        sum(part.restarts for part in parts),
+        min((part.not_ready for part in parts), default=_NO_TIME),
         min((at for at in first if at is not None), default=None),
-        sum(one.probed for one in parts),
-        sum(one.unmeasured for one in parts),
+        sum(part.probed for part in parts),
+        sum(part.unmeasured for part in parts),
     )
 
 
 class SessionOutcome(Struct, frozen=True):
-    """What happened, in order, and the totals of each container by pod UID and name."""
+    """What happened, in order, and the totals by pod UID and container name."""
 
     happenings: tuple[Happening, ...]
     totals: dict[tuple[str, str], ContainerTotals]
 
     def totals_of(self, container: tuple[str, str]) -> ContainerTotals:
-        """Return the totals of a container, which may never have been there."""
+        """Return the totals of a container; zeros if it never existed."""
         return self.totals.get(container, ContainerTotals())
 
 
 class OutcomeDifference(Struct, frozen=True):
-    """What happened in only one of two sessions; None is nothing."""
+    """What happened in only one of two sessions; the other side is None."""
 
     before: Happening | None
     after: Happening | None
 
     @property
     def happening(self) -> Happening:
-        """The one that there is; the first session's if both have one."""
-        found = self.before or self.after
-        assert found is not None, "one of them is there"  # noqa: S101  # for the type
-        return found
+        """The side that is not None; the first session's if both have one."""
+        happening = self.before or self.after
+        assert happening is not None, "one is there"  # noqa: S101  # for the type
+        return happening
 
 
 class _Container(Struct):
-    """A container while entries are read."""
+    """A container's totals under construction."""
 
     kills: int = 0
     restarts: int = 0
@@ -133,7 +138,7 @@ class _Container(Struct):
     )
 
     def totals(self, ended_at: datetime) -> ContainerTotals:
-        """Return what it came to until the end."""
+        """Return the totals at the end of the session."""
         since = self.not_ready_since or ended_at
         return ContainerTotals(
             self.kills,
@@ -151,13 +156,13 @@ def session_outcome(
     ended_at: datetime,
     unmeasured: Collection[tuple[ProbeKey, datetime]] = (),
 ) -> SessionOutcome:
-    """Return what a session came to.
+    """Summarize a session.
 
     Args:
         entries: its journal.
         started_at: when it began.
         ended_at: when it ended.
-        unmeasured: the ticks whose outcomes were never measured: probe, start.
+        unmeasured: the ticks whose outcomes were assumed, by probe and start.
     """
     reader = _Reader(started_at, unmeasured)
     for entry in entries:
@@ -175,7 +180,7 @@ def session_outcome(
 
 
 class _Reader:
-    """Collects what entries say."""
+    """Reads entries into happenings and totals."""
 
     def __init__(
         self, started_at: datetime, unmeasured: Collection[tuple[ProbeKey, datetime]]
@@ -213,7 +218,7 @@ class _Reader:
             self.happenings.append(_happening(entry, HappeningKind.RESTART, text))
 
     def add_readiness(self, entry: StateEntry) -> None:
-        """Read that a container became ready, or is ready no more."""
+        """Record that a container became ready or not ready."""
         own = self._container(entry.pod_uid, entry.container_name)
         is_guess = int(entry.cause in self._guessed)
         if entry.after != "true":
@@ -260,25 +265,25 @@ def _happening(
 def outcome_differences(
     before: Sequence[Happening], after: Sequence[Happening]
 ) -> list[OutcomeDifference]:
-    """Return what only one of two sessions has, in order of time.
+    """Return what happened in only one of two sessions, in order of time.
 
-    What both have at the same instant, give or take, is the same.
+    The same event within `SAME_INSTANT` is no difference.
     """
-    left = list(after)
+    unmatched = list(after)
     differences = []
     for happening in before:
         same = [
             other
-            for other in left
+            for other in unmatched
             if _subject(other) == _subject(happening)
             and abs(other.at - happening.at) <= SAME_INSTANT
         ]
         if same:
-            left.remove(min(same, key=lambda other: abs(other.at - happening.at)))
+            unmatched.remove(min(same, key=lambda other: abs(other.at - happening.at)))
         else:
             differences.append(OutcomeDifference(happening, None))
-    differences += (OutcomeDifference(None, happening) for happening in left)
-    return sorted(differences, key=lambda one: one.happening.at)
+    differences += (OutcomeDifference(None, happening) for happening in unmatched)
+    return sorted(differences, key=lambda difference: difference.happening.at)
 
 
 def _subject(happening: Happening) -> tuple[str, str, str]:

@@ -1,8 +1,8 @@
-"""The timeline of a probe: every tick of the session, in a byte and an index each.
+"""The timeline of a probe: every tick of the session, as one byte and one index.
 
 A strip draws marks of ticks that lie far apart in the journal, whose entries may be
-packed away. So the marks are kept beside it, in a byte for each tick, and an entry is
-fetched only for the one tick that somebody looks at.
+compressed. So a timeline keeps the appearance of each tick as one byte, and fetches an
+entry only for a tick that is selected.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ MARK_CODES = (
     "last_tick",
     "done",
 )
-"""Everything that `TickMark.code` can be."""
+"""The values of `TickMark.code`."""
 
 MOST_TICKS = 200_000
-"""Of one probe; the oldest are dropped above it, a tenth at a time."""
+"""The most ticks of one probe; above it the oldest tenth is dropped."""
 
 FORGOTTEN_AT_ONCE = 4_096
 """Timelines drop ticks once the journal has evicted this many more entries."""
@@ -54,22 +54,22 @@ _FLIPS = {TickAction.READY, TickAction.NOT_READY, TickAction.STARTED}
 _NEW, _OUT_OF_SCHEDULE, _INJECTED, _KILL = 16, 32, 64, 128
 _CODE = 15
 _FLIPPED = {"success": 13, "failure": 14, "warning": 15}
-"""Numbers of marks of ticks that made a container ready, started or not ready."""
+"""The numbers of the marks of flips."""
 
 _SECOND = timedelta(seconds=1)
-"""No period is shorter, so that no tick is lost during a shorter probe."""
+"""The shortest period: a probe that takes no longer loses no tick."""
 
 _MOST_SLOW = 1_000
-"""Slow ticks that are asked for lost ones at a time; older ones are not counted."""
+"""The most slow ticks that are searched for lost ones; older ones are not counted."""
 
 _NUMBERS = {code: number for number, code in enumerate(MARK_CODES)}
 
 
 class TickMark(Struct, frozen=True):
-    """Everything about a tick that its marks depend on; small enough to keep for ever.
+    """The appearance of a tick; small enough to keep for the whole session.
 
-    `code` names the mark, a field of `MarkSet`; the others say what stands around it.
-    A flip is a tick that changed whether the container is ready or started.
+    `code` is the mark, a field of `MarkSet`; the other fields decorate it. A flip is a
+    tick that changed whether the container is ready or started.
     """
 
     code: str
@@ -81,7 +81,7 @@ class TickMark(Struct, frozen=True):
 
 
 def classify_tick(tick: TickEntry) -> TickMark:
-    """Return what there is to see of a tick in a strip."""
+    """Return the appearance of a tick in a strip."""
     return TickMark(
         _code(tick),
         is_new_container=tick.new_container,
@@ -124,17 +124,17 @@ def is_warning(tick: TickEntry) -> bool:
 
 
 class InstanceTicks(Struct, frozen=True):
-    """The ticks of a probe that saw one container, `container_id`, in a range."""
+    """The range of a probe's ticks that saw the container `container_id`."""
 
     container_id: ContainerID
     ticks: range
 
 
 class Timeline:
-    """The ticks of one probe, numbered from 0; numbers stay when old ticks are dropped.
+    """The ticks of one probe, numbered from 0; a number never changes.
 
     Args:
-        journal: where entries are found by their place.
+        journal: the entries, which `add` refers to by index.
     """
 
     def __init__(self, journal: Sequence[JournalEntry]) -> None:
@@ -146,14 +146,14 @@ class Timeline:
         self._containers: list[ContainerID] = []
         self._slow: list[int] = []
         self._slow_gaps: list[tuple[timedelta, int]] = []
-        """Time to the next tick, and the period in seconds, 0 if not known."""
+        """The time to the next tick, and the period in seconds, 0 if unknown."""
         self._period_changes: list[int] = []
         self._changed_periods: list[int] = []
         self._last: TickEntry | None = None
 
     @classmethod
     def of(cls, history: Sequence[TickEntry]) -> Timeline:
-        """Return a timeline of ticks at hand."""
+        """Return the timeline of some ticks."""
         timeline = cls(history)
         for place, entry in enumerate(history):
             timeline.add(entry, place)
@@ -161,11 +161,11 @@ class Timeline:
 
     @property
     def indexes(self) -> range:
-        """The numbers of the ticks that are there."""
+        """The numbers of the ticks that are kept."""
         return range(self._dropped, self._dropped + len(self._looks))
 
     def add(self, tick: TickEntry, place: int) -> None:
-        """Add the next tick, which is at that place of the journal."""
+        """Add the next tick, whose journal index is `place`."""
         index = self.indexes.stop
         if not self._containers or self._containers[-1] != tick.container_id:
             self._starts.append(index)
@@ -186,25 +186,25 @@ class Timeline:
             self._changed_periods.append(tick.timing.period_seconds)
         self._last = tick
         self._places.append(place)
-        self._looks.append(_byte_of(classify_tick(tick)))
+        self._looks.append(_byte_of_mark(classify_tick(tick)))
         if len(self._looks) > MOST_TICKS:
             self._drop(MOST_TICKS // 10)
 
     def forget(self, first: int) -> None:
-        """Drop the ticks that the journal, which begins at `first`, has no more."""
+        """Drop the ticks before journal index `first`, which have been evicted."""
         gone = bisect_left(self._places, first)
         if gone:
             self._drop(gone)
 
     def mark_at(self, index: int) -> TickMark:
-        """Return what there is to see of a tick."""
-        return _looks_of_byte(self._looks[index - self._dropped])
+        """Return the appearance of a tick."""
+        return _mark_of_byte(self._looks[index - self._dropped])
 
     def alike(self, ticks: range) -> range:
-        """Return the last of some ticks, with those before it that look the same.
+        """Return the last of some ticks, with the equal ones right before it.
 
-        The first tick of a container may be the first of them, and so may be the first
-        one of another period.
+        The first tick of a container or of a changed period may begin such a range, but
+        is never inside of one.
         """
         changes = bisect_right(self._period_changes, ticks[-1])
         if changes:
@@ -217,18 +217,17 @@ class Timeline:
         return range(ticks.start + len(before), ticks.stop)
 
     def period_from(self, index: int) -> int:
-        """Return the period in seconds that begins with a tick; 0 if none does."""
+        """Return the new period in seconds if one begins with a tick, else 0."""
         change = bisect_left(self._period_changes, index)
         if self._period_changes[change : change + 1] != [index]:
             return 0
         return self._changed_periods[change]
 
     def ticks_lost(self, ticks: range, period_seconds: int) -> int:
-        """Return how many ticks never came because of these, or of the engine.
+        """Return how many ticks were lost because a tick or the engine was too slow.
 
-        One tick waits while a probe runs, or nobody takes it; those after it are lost,
-        never made up for.
-        The period given is that of ticks which do not say their own.
+        While a probe runs or the engine lags, one tick waits; further ones are lost.
+        `period_seconds` is for ticks that do not record their period.
         """
         start = bisect_left(self._slow, ticks.start)
         stop = bisect_left(self._slow, ticks.stop)
@@ -239,7 +238,7 @@ class Timeline:
         )
 
     def tick(self, index: int) -> TickEntry | None:
-        """Return a tick; None for one that the journal has no more."""
+        """Return a tick, None if it was evicted."""
         if index not in self.indexes:
             return None
         try:
@@ -249,16 +248,16 @@ class Timeline:
         return entry if isinstance(entry, TickEntry) else None
 
     def index_of(self, tick: TickEntry) -> int | None:
-        """Return the number of a tick of this probe, None if it is not there."""
-        # An engine numbers entries from 1 on, by their place: no need to look for it.
+        """Return the number of a tick of this probe, None if it is not kept."""
+        # An engine numbers its entries from 1, so the place usually follows.
         likely = bisect_left(self._places, tick.sequence - 1)
         if self._has(likely, tick):
             return self.indexes[likely]
-        found = bisect_left(self.indexes, tick.sequence, key=self._sequence)
-        return self.indexes[found] if self._has(found, tick) else None
+        at = bisect_left(self.indexes, tick.sequence, key=self._sequence)
+        return self.indexes[at] if self._has(at, tick) else None
 
     def generations(self) -> list[InstanceTicks]:
-        """Return the ticks by the container that they saw, oldest first."""
+        """Return the ticks grouped by the container that they saw, oldest first."""
         stops = [*self._starts[1:], self.indexes.stop]
         return [
             InstanceTicks(container, range(start, stop))
@@ -268,7 +267,7 @@ class Timeline:
         ]
 
     def _has(self, at: int, tick: TickEntry) -> bool:
-        """Return whether the tick is the one at that place of those that are there."""
+        """Return whether the tick is the kept tick at that position."""
         indexes = self.indexes
         return at < len(indexes) and self._sequence(indexes[at]) == tick.sequence
 
@@ -291,14 +290,14 @@ class Timeline:
 
 @runtime_checkable
 class _Forgetful(Protocol):
-    """A journal whose oldest entries may be gone; `first` is the place of the next."""
+    """A journal whose oldest entries are evicted; `first` is the oldest kept index."""
 
     @property
     def first(self) -> int: ...
 
 
 class Timelines:
-    """The timelines of all probes; one owner feeds it every entry once, in order."""
+    """The timelines of all probes; its owner adds every entry once, in order."""
 
     def __init__(self, journal: Sequence[JournalEntry]) -> None:
         self._journal = journal
@@ -307,7 +306,7 @@ class Timelines:
         self._first = 0
 
     def add_entries(self, entries: Iterable[JournalEntry], place: int) -> None:
-        """Add entries; `place` is the first one's index in the journal."""
+        """Add entries; `place` is the journal index of the first."""
         for here, entry in enumerate(entries, start=place):
             if isinstance(entry, TickEntry):
                 self.of(entry.key).add(entry, here)
@@ -319,17 +318,17 @@ class Timelines:
 
     @property
     def first(self) -> int:
-        """The place of the oldest entry that the journal still has."""
+        """The index of the oldest entry that the journal still has."""
         journal = self._journal
         return journal.first if isinstance(journal, _Forgetful) else 0
 
     def probes(self, pod_uid: str, container_name: str) -> list[ProbeKey]:
-        """Return the probes of a container that have ticked, in the order they did."""
+        """Return the probes of a container that have ticked, in order of first tick."""
         known = self._of_container.get((pod_uid, container_name), ())
         return [key for key in known if self._by_key[key].indexes]
 
     def of(self, key: ProbeKey) -> Timeline:
-        """Return a probe's timeline; an empty one for a probe without a tick."""
+        """Return a probe's timeline, empty if it has not ticked."""
         timeline = self._by_key.get(key)
         if timeline is None:
             timeline = self._by_key[key] = Timeline(self._journal)
@@ -338,19 +337,19 @@ class Timelines:
         return timeline
 
 
-def _byte_of(looks: TickMark) -> int:
-    number = _FLIPPED[looks.code] if looks.is_flip else _NUMBERS[looks.code]
+def _byte_of_mark(mark: TickMark) -> int:
+    number = _FLIPPED[mark.code] if mark.is_flip else _NUMBERS[mark.code]
     return (
         number
-        | looks.is_new_container * _NEW
-        | looks.is_out_of_schedule * _OUT_OF_SCHEDULE
-        | looks.is_injected * _INJECTED
-        | looks.is_kill * _KILL
+        | mark.is_new_container * _NEW
+        | mark.is_out_of_schedule * _OUT_OF_SCHEDULE
+        | mark.is_injected * _INJECTED
+        | mark.is_kill * _KILL
     )
 
 
 @lru_cache(maxsize=256)
-def _looks_of_byte(byte: int) -> TickMark:
+def _mark_of_byte(byte: int) -> TickMark:
     number = byte & _CODE
     flipped = next((code for code, of in _FLIPPED.items() if of == number), "")
     return TickMark(

@@ -1,4 +1,4 @@
-"""The timing that follows from settings: first probe, detection, kill, recovery."""
+"""Compute timing from probe settings: first probe, detection, kill, recovery."""
 
 from __future__ import annotations
 
@@ -37,29 +37,29 @@ _KILL_REASONS = {
 
 
 class TimeRange(NamedTuple):
-    """From when to when something may happen."""
+    """The least and the most time that something takes."""
 
     least: timedelta
     most: timedelta
 
     def then(self, other: TimeRange) -> TimeRange:
-        """Return from when to when both have happened, one after the other."""
+        """Return the range of both, one after the other."""
         return TimeRange(self.least + other.least, self.most + other.most)
 
 
 class ProbeTiming(Struct, frozen=True):
-    """How long things take, by a probe's settings alone.
+    """The times that follow from a probe's settings alone.
 
     Attributes:
         first: from a container's start to its first probe.
-        noticed: from the moment the app fails to the failure that counts.
-        recovered: from the moment it works again to the success that counts.
-        grace: what a container gets to end, where this probe kills; else None.
-        restarted: from the moment the app fails to the container's end, which the
-            restart follows unless there is back-off; None where nothing is restarted.
+        noticed: from the failure of the app to the failure that reaches the threshold.
+        recovered: from its recovery to the success that reaches the threshold.
+        grace: the grace period of a kill by this probe; None for a readiness probe.
+        restarted: from the failure of the app to the container's exit; the restart
+            follows at once unless there is back-off. None if nothing is restarted.
         budget: from a container's start to its kill if a startup probe never
             succeeds; None for other probes.
-        cost: how many probes there are in a minute.
+        cost: probes per minute.
     """
 
     first: TimeRange
@@ -82,12 +82,12 @@ def kill_grace_period(
 
 
 def kills_at_resync(probe_type: ProbeType, rules: KubeletRules) -> bool:
-    """Return whether a failure kills at the pod's next resync only, not at once."""
+    """Return whether a failure kills only at the pod's next resync, not at once."""
     return probe_type is ProbeType.STARTUP and not rules.results_wake_pod
 
 
 class Latency(NamedTuple):
-    """How long the last runs of a probe took."""
+    """The durations of a probe's last runs."""
 
     last: timedelta
     median: timedelta
@@ -95,7 +95,7 @@ class Latency(NamedTuple):
 
 
 def summarize_latency(durations: Sequence[timedelta]) -> Latency | None:
-    """Return how long runs took, given oldest first; None without any."""
+    """Summarize durations, given oldest first; None if there are none."""
     if not durations:
         return None
     median = sorted(durations)[len(durations) // 2]
@@ -103,13 +103,13 @@ def summarize_latency(durations: Sequence[timedelta]) -> Latency | None:
 
 
 def notice_delay(probe: Probe) -> TimeRange:
-    """Return how long it takes until a failing app is known to fail.
+    """Return how long it takes to detect that an app fails.
 
-    At least: it breaks just before a tick, and probes fail at once. At most: just after
-    one, and every probe runs into its time limit; one that takes longer than the period
+    At best it breaks just before a tick, and probes fail at once. At worst it breaks
+    just after one, and every probe times out; a probe that takes longer than the period
     delays the next.
     """
-    return _counted(probe, probe.failure_threshold)
+    return _time_to_run(probe, probe.failure_threshold)
 
 
 def timing_of(
@@ -118,10 +118,10 @@ def timing_of(
     probe_type: ProbeType,
     rules: KubeletRules,
 ) -> ProbeTiming:
-    """Return how long things take for a probe that the container has."""
+    """Return the timing of a probe that the container has."""
     probe = container.probe(probe_type)
-    assert probe is not None, "who asks has seen it"  # noqa: S101  # for the type
-    first = _first(probe)
+    assert probe is not None, "the caller has seen it"  # noqa: S101  # for the type
+    first = _first_probe(probe)
     noticed = notice_delay(probe)
     kills = probe_type is not ProbeType.READINESS
     grace = kill_grace_period(pod, container, probe_type, rules) if kills else None
@@ -133,18 +133,18 @@ def timing_of(
     return ProbeTiming(
         first=first,
         noticed=noticed,
-        recovered=_counted(probe, probe.success_threshold),
+        recovered=_time_to_run(probe, probe.success_threshold),
         grace=grace,
-        restarted=_restarted(pod, container, noticed, grace),
+        restarted=_restart_after(pod, container, noticed, grace),
         budget=budget,
         cost=Fraction(_MINUTE_SECONDS, max(probe.period_seconds, 1)),
     )
 
 
-def _first(probe: Probe) -> TimeRange:
-    """Return when a container is probed first.
+def _first_probe(probe: Probe) -> TimeRange:
+    """Return the time to a container's first probe.
 
-    The delay counts from the start's whole second, and then a tick has to come.
+    The delay counts from the start truncated to seconds, and ends at the next tick.
     """
     delay = probe.initial_delay_seconds * _SECOND
     return TimeRange(
@@ -152,32 +152,32 @@ def _first(probe: Probe) -> TimeRange:
     )
 
 
-def _counted(probe: Probe, threshold: int) -> TimeRange:
-    """Return how long it takes until that many equal results have come.
+def _time_to_run(probe: Probe, threshold: int) -> TimeRange:
+    """Return the time to a run of `threshold` equal results.
 
-    At best the first of them is at once and all are quick. At worst a probe has just
-    seen the opposite, and each takes its whole time.
+    At best the first one comes at once and all are quick. At worst a probe has just
+    seen the opposite, and each one times out.
     """
     period = probe.period_seconds * _SECOND
     between = threshold - 1
     return TimeRange(
         between * period,
-        period + between * _slowest(probe) + probe.timeout_seconds * _SECOND,
+        period + between * _longest_interval(probe) + probe.timeout_seconds * _SECOND,
     )
 
 
 def _budget(probe: Probe, first: TimeRange) -> TimeRange:
-    """Return when a container is killed whose startup probe never succeeds."""
+    """Return the time to the kill of a container whose startup probe never succeeds."""
     between = probe.failure_threshold - 1
     timeout = probe.timeout_seconds * _SECOND
     later = TimeRange(
         between * probe.period_seconds * _SECOND,
-        between * _slowest(probe) + timeout,
+        between * _longest_interval(probe) + timeout,
     )
     return first.then(later)
 
 
-def _restarted(
+def _restart_after(
     pod: Pod, container: Container, noticed: TimeRange, grace: GracePeriod | None
 ) -> TimeRange | None:
     if grace is None or not should_restart_on_failure(pod, container):
@@ -185,19 +185,19 @@ def _restarted(
     return noticed.then(TimeRange(timedelta(), grace.seconds * _SECOND))
 
 
-def _slowest(probe: Probe) -> timedelta:
-    """Return how far apart probes are that take their whole time.
+def _longest_interval(probe: Probe) -> timedelta:
+    """Return the interval of probes that time out.
 
-    One that is slower than the period drops ticks; the next begins at once.
+    A probe that is slower than its period loses ticks; the next begins at once.
     """
     return max(probe.period_seconds, probe.timeout_seconds) * _SECOND
 
 
 def ticks_lost(tick: TickEntry, next_at: datetime | None, period_seconds: int) -> int:
-    """Return how many ticks never came because a probe took longer than its period.
+    """Return how many ticks were lost because a probe took longer than its period.
 
-    One tick waits while a probe runs; those after it are lost, never made up for. The
-    period given is that of a tick which does not say its own.
+    While a probe runs, one tick waits; further ones are lost. `period_seconds` is for a
+    tick that does not record its period.
     """
     period = (tick.timing.period_seconds or period_seconds) * _SECOND
     if next_at is None or tick.timing.duration <= period:
