@@ -1,11 +1,10 @@
-"""Conditions of `--until`: parsed, and watched in the journal.
+"""Parse the conditions of `--until`, and watch the journal for them.
 
-A state (`ready`, `started`) has to hold for every container of the target at once, and
-its probe has to have succeeded in this session: a status alone also says Ready of a
-container whose readiness probe has not run yet, as there is no worker for it.
-Occurrences (`killed`, `restarts`, `backoff`, `event`) are counted over all of them.
-`succeeded` is met when all pods of the target have ended well. Without a target that is
-every pod of the session.
+A state (`ready`, `started`) must hold for every container of the target at once, and
+its probe must have succeeded in this session. The status alone does not suffice: a
+container is Ready before it has a readiness worker. Occurrences (`killed`, `restarts`,
+`backoff`, `event`) are counted over all containers. `succeeded` is met when all pods of
+the target have the phase Succeeded. Without a target, all pods of the session count.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ CONDITION_FORMS = (
 
 
 class Condition(Struct, frozen=True):
-    """A condition as given; `target` is empty where no pod or container is named."""
+    """A condition; `target` is a pod or `pod/container`, empty for all pods."""
 
     kind: ConditionKind
     count: int = 1
@@ -76,7 +75,7 @@ class Condition(Struct, frozen=True):
     target: str = ""
 
     def __str__(self) -> str:
-        """Return the condition as it is written on the command line."""
+        """Format the condition as on the command line."""
         value = {
             ConditionKind.KILLED: f"={self.count}" if self.count != 1 else "",
             ConditionKind.RESTARTS: f"={self.count}",
@@ -115,16 +114,16 @@ def parse_condition(text: str) -> Condition:
 
 
 class ConditionWatch:
-    """Follows the journal and decides when a condition is met, or never will be.
+    """Follows the journal and decides when a condition is met or has become impossible.
 
     Args:
-        condition: what to wait for.
-        pods: those of the session.
-        hold_for: how long a state has to hold.
+        condition: the condition to wait for.
+        pods: the pods of the session.
+        hold_for: how long a state must hold.
 
     Raises:
-        UsageError: the condition names a pod or container there is not, or is no state
-            and has to hold.
+        UsageError: the condition names an unknown pod or container, or `hold_for` is
+            given for an occurrence.
     """
 
     def __init__(
@@ -140,11 +139,11 @@ class ConditionWatch:
         self.condition = condition
         self._hold_for = hold_for
         self.is_met = False
-        """Whether it was met at some instant, whatever came later."""
-        found, self._container = (
+        """Whether it has been met, even if it no longer holds."""
+        targets, self._container = (
             find_pods(condition.target, pods) if condition.target else (pods, "")
         )
-        self._pods = {pod.uid: pod for pod in found}
+        self._pods = {pod.uid: pod for pod in targets}
         self._statuses: dict[str, PodStatus] = {}
         self._succeeded: set[ProbeKey] = set()
         self._held_since: datetime | None = None
@@ -164,7 +163,7 @@ class ConditionWatch:
             case PodGoneEntry() if entry.pod_uid in self._pods:
                 self._gone.add(entry.pod_uid)
             case ContainerEntry(what=LifecycleStep.STARTED):
-                # The status says so at the next sync only.
+                # The status follows only at the next sync.
                 self._note_restarts(
                     entry.pod_uid, entry.container_name, entry.restart_count
                 )
@@ -173,7 +172,7 @@ class ConditionWatch:
         if self.condition.kind.is_state:
             self._observe_state(entry.at)
         else:
-            self.is_met = self.is_met or self._has_occurred()
+            self.is_met = self.is_met or self.count >= self.condition.count
 
     def advance(self, now: datetime) -> None:
         """Advance the clock to `now`; no entry came."""
@@ -182,12 +181,12 @@ class ConditionWatch:
 
     @property
     def holds(self) -> bool:
-        """Whether it is a state, and holds now."""
+        """Whether the condition is a state that holds now."""
         return self._held_since is not None
 
     @property
     def count(self) -> int:
-        """How often what it counts has occurred; for success 1 once all have ended."""
+        """The number of occurrences; for `succeeded`, 1 once all pods have."""
         match self.condition.kind:
             case ConditionKind.RESTARTS:
                 return sum(self._restarts.values())
@@ -209,12 +208,12 @@ class ConditionWatch:
 
     @property
     def due_at(self) -> datetime | None:
-        """When a state that holds now will have held for long enough, else None."""
+        """When a state will have held long enough; None if it does not hold now."""
         return None if self._held_since is None else self._held_since + self._hold_for
 
     @property
     def impossible(self) -> str:
-        """Why the condition can never be met; empty while it can."""
+        """Why the condition cannot be met any more; empty while it can."""
         if self.is_met:
             return ""
         return self._impossible_from_the_start() or self._impossible_by_now()
@@ -237,7 +236,7 @@ class ConditionWatch:
             self._restarts[uid, name] = max(before, count)
 
     def _observe_tick(self, tick: TickEntry) -> None:
-        # A skipped tick says nothing, but the first one of a new instance.
+        # A skipped tick counts only if it is the first of a new instance.
         if tick.result is None and not tick.new_container:
             return
         if tick.stored.after is Result.SUCCESS and tick.result is not None:
@@ -255,9 +254,6 @@ class ConditionWatch:
             self._held_since = at
         self.advance(at)
 
-    def _has_occurred(self) -> bool:
-        return self.count >= self.condition.count
-
     def _counts(self, entry: JournalEntry) -> bool:
         match self.condition.kind, entry:
             case ConditionKind.KILLED, ContainerEntry(
@@ -268,8 +264,10 @@ class ConditionWatch:
             case ConditionKind.BACKOFF, BackoffEntry(waits=True):
                 return self._is_about(entry.pod_uid, entry.container_name)
             case ConditionKind.EVENT, EventEntry(event=event):
-                is_reason = event.reason == self.condition.reason
-                return is_reason and self._is_about(event.pod_uid, event.container_name)
+                has_reason = event.reason == self.condition.reason
+                return has_reason and self._is_about(
+                    event.pod_uid, event.container_name
+                )
             case _:
                 return False
 
@@ -284,28 +282,28 @@ class ConditionWatch:
         if self.condition.kind is ConditionKind.READY and not self._container:
             condition = status.condition("Ready")
             return condition is not None and condition.status is ConditionStatus.TRUE
-        found = [
+        statuses = [
             status.container(container.name) for container in self._containers(pod)
         ]
         if self.condition.kind is ConditionKind.READY:
             return all(
                 container_status is not None and container_status.ready
-                for container_status in found
+                for container_status in statuses
             )
         return all(
             container_status is not None and container_status.has_started
-            for container_status in found
+            for container_status in statuses
         )
 
     def _has_succeeded(self, pod: Pod, container: Container) -> bool:
-        """Return whether the container's probe of that state succeeded, if any."""
+        """Return whether the probe that decides the state has succeeded, if any."""
         is_ready = self.condition.kind is ConditionKind.READY
         probe_type = ProbeType.READINESS if is_ready else ProbeType.STARTUP
         key = ProbeKey(pod.uid, container.name, probe_type)
         return container.probe(probe_type) is None or key in self._succeeded
 
     def _containers(self, pod: Pod) -> Iterator[Container]:
-        """Yield the containers of the target: init containers only by name."""
+        """Yield the containers of the target; init containers only if named."""
         for container in (*pod.sidecars, *pod.containers):
             if self._container in {"", container.name}:
                 yield container
@@ -341,7 +339,7 @@ class ConditionWatch:
         return ""
 
     def _probe_without_port(self) -> str:
-        """Name a probe that the state waits for and that has no port to ask."""
+        """Describe a probe of the state whose named port does not exist, or nothing."""
         awaited = [ProbeType.STARTUP]
         if self.condition.kind is ConditionKind.READY:
             awaited.append(ProbeType.READINESS)

@@ -1,4 +1,4 @@
-"""Follower: passes the entries of a session to sinks and decides when it is over."""
+"""Pass the journal of a session to sinks, and decide when the session is over."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Sink(Protocol):
     """A consumer of journal entries, each once."""
 
     def consume(self, entries: Sequence[JournalEntry]) -> None:
-        """Consume what was added to the journal since the last call."""
+        """Consume the entries added since the last call."""
 
 
 class EndCondition(Protocol):
-    """What a session is followed until; it reads the journal and the clock."""
+    """A condition that ends a session; it reads the journal and the clock."""
 
     @property
     def due_at(self) -> datetime | None:
@@ -45,7 +45,7 @@ class EndCondition(Protocol):
 
     @property
     def condition(self) -> object:
-        """What is waited for; its text is for people."""
+        """The awaited condition; `str` gives its text in messages."""
 
     def observe(self, entry: JournalEntry) -> None:
         """Evaluate the next journal entry; they come in order, each once."""
@@ -55,19 +55,19 @@ class EndCondition(Protocol):
 
 
 class Follower:
-    """Passes a session's journal on and decides when the session is over.
+    """Passes a session's journal to sinks and decides when the session is over.
 
-    It is a context manager, which passes the rest of the entries on when it is left. It
-    belongs to one session, on the session's event loop.
+    It is a context manager; on exit it passes on the remaining entries. It belongs to
+    one session, on the session's event loop.
 
     Args:
         session: the session to follow.
-        sinks: where entries go, in this order.
+        sinks: the consumers of entries, called in this order.
         watch: the condition to wait for, None for none.
-        ends_with_pods: the session is over when all its pods have ended for good.
+        ends_with_pods: whether the session is over when all its pods have ended.
 
     Attributes:
-        errors: the bugs that ended it; its owner raises them at the end.
+        errors: the bugs that ended the session, for the owner to raise at the end.
         creation_failures: why pods have no containers.
     """
 
@@ -92,7 +92,7 @@ class Follower:
         self.creation_failures = CreationFailures()
 
     def __enter__(self) -> Self:
-        """Start to follow."""
+        """Start following."""
         self._unsubscribe = self._session.subscribe(self.drain)
         self.drain()
         return self
@@ -103,13 +103,13 @@ class Follower:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Pass the last entries on and stop following."""
+        """Pass on the last entries and stop following."""
         self._unsubscribe()
         self.drain()
         self._set_timer(None)
 
     def add_sinks(self, sinks: Sequence[Sink]) -> None:
-        """Pass entries on to more sinks, from the next entry on."""
+        """Add sinks, which get the entries from the next one on."""
         self.drain()
         self._sinks += sinks
 
@@ -124,7 +124,7 @@ class Follower:
         self.end(Verdict("bug", EXIT_BUG))
 
     def end(self, verdict: Verdict) -> None:
-        """End the session for a reason of the caller; the first reason counts."""
+        """End the session with a verdict; the first one counts."""
         if not self._verdict.done():
             self._verdict.set_result(verdict)
 
@@ -145,7 +145,7 @@ class Follower:
             return await self._verdict
 
     def drain(self) -> None:
-        """Pass on what was added to the journal."""
+        """Pass on the entries added to the journal."""
         fresh = self._session.journal[self._seen :]
         self._seen += len(fresh)
         for entry in fresh:
@@ -169,11 +169,11 @@ class Follower:
         self.check_end()
 
     def check_end(self) -> None:
-        """End the session if its condition is met by now, or its pods have ended."""
+        """End the session if its condition is met, or its pods have ended."""
         watch = self._watch
         if watch is not None and watch.due_at is not None:
             watch.advance(now := self._session.snapshot.taken_at)
-            self._set_timer(_delay_of(watch, now))
+            self._set_timer(_time_until_due(watch, now))
         verdict = None if watch is None else watch.verdict
         if verdict is not None:
             self.end(verdict)
@@ -181,11 +181,11 @@ class Follower:
             self._check_pods_ended()
 
     def _set_timer(self, delay: timedelta | None) -> None:
-        """Look again after a delay: nothing may happen while a state holds."""
+        """Check again after a delay, as no entry may come while a state holds."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        # Played time is not this clock's; who plays it looks at its end.
+        # A replay has its own clock; the player checks at its end.
         if delay is not None and self._session.playback is None and not self.is_over:
             seconds = max(delay.total_seconds(), 0)
             loop = asyncio.get_running_loop()
@@ -203,14 +203,14 @@ class Follower:
             self.end(Verdict(PODS_ENDED, EXIT_OK))
 
 
-def _delay_of(watch: EndCondition, now: datetime) -> timedelta | None:
-    """Return the time until `advance` has to be called, None for never."""
+def _time_until_due(watch: EndCondition, now: datetime) -> timedelta | None:
+    """Return the time until `advance` must be called again, None for never."""
     due_at = watch.due_at
     return None if due_at is None else due_at - now
 
 
 def format_timeout(limit: timedelta, watch: EndCondition | None) -> str:
-    """Return that a session has reached its limit: `--timeout 12s reached`."""
+    """Format the message of a reached time limit: `--timeout 12s reached`."""
     waited = f" before {watch.condition}" if watch else ""
     length = format_duration(limit).replace(".0s", "s")
     return f"--timeout {length} reached{waited}"

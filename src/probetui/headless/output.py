@@ -39,9 +39,9 @@ class LinePrinter:
     """A sink that prints plain lines.
 
     Args:
-        lines: turns entries into lines.
-        stream: where they go; flushed after each write.
-        encoding: of the stream; other characters are escaped.
+        lines: formats entries.
+        stream: the output stream; it is flushed after each write.
+        encoding: the stream's encoding; other characters are escaped.
     """
 
     def __init__(self, lines: PlainLines, stream: BinaryIO, encoding: str) -> None:
@@ -73,15 +73,15 @@ class LinePrinter:
             self._has_hung_up = True
             if error.errno != errno.EIO:
                 raise OutputError(error) from error
-            # The terminal has been closed. What that means is for SIGHUP to say: a
-            # session that is stopping its pods goes on with that.
+            # EIO: the terminal has been closed. SIGHUP decides what follows: a session
+            # that is stopping its pods continues to do so.
 
 
 class NoteForwarder:
     """A sink that forwards notes to the user.
 
     Args:
-        forward: called with each note and whether it is about a fault.
+        forward: called with each note and whether it reports a fault.
     """
 
     def __init__(self, forward: Callable[[str, bool], None]) -> None:
@@ -98,7 +98,7 @@ _STATES = {StateField.READY: ProbeType.READINESS, StateField.STARTED: ProbeType.
 
 
 class EntryFilter(Struct, frozen=True):
-    """Which containers and probe types are wanted; empty means all."""
+    """Selects entries by container and probe type; empty means all."""
 
     containers: Collection[str] = ()
     probe_types: Collection[ProbeType] = ()
@@ -112,8 +112,8 @@ class EntryFilter(Struct, frozen=True):
         """Return whether an entry is wanted.
 
         Commands of the user and notes always are; entries about a whole pod only if
-        neither containers nor types are named. With types, what no probe of them led
-        to is left out.
+        neither containers nor probe types are given. If types are given, an entry must
+        concern or follow from such a probe.
         """
         match entry:
             case UserEntry() | NoteEntry():
@@ -156,5 +156,5 @@ class FilteredSink:
         self._selection = selection
 
     def consume(self, entries: Sequence[JournalEntry]) -> None:
-        """Pass on the wanted ones among some entries."""
+        """Pass on the wanted entries."""
         self._sink.consume([entry for entry in entries if self._selection.wants(entry)])

@@ -1,4 +1,4 @@
-"""Verdict: why a session ended, and its exit status."""
+"""Decide why a session ended, and its exit status."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from probetui.engine.snapshot import PodSnapshot, Snapshot
 from probetui.k8s.event import EventType
 from probetui.k8s.runtime import START_ERRORS
 from probetui.k8s.status import (
-    ContainerState,
     ContainerStatus,
     PodPhase,
     Terminated,
@@ -57,14 +56,14 @@ _CANNOT_START = frozenset(
         "RunContainerError",
     }
 )
-"""Waiting reasons that the user has to fix.
+"""Waiting reasons that only the user can resolve.
 
 Source: kubelet/images/types.go and kuberuntime_container.go, v1.32.10.
 """
 
 
 class CreationFailures:
-    """Follows the journal: what has no containers, and what has run before.
+    """Follows the journal: which pods have no containers, which containers have run.
 
     Attributes:
         causes: why pods have no containers, by pod UID.
@@ -99,16 +98,16 @@ class Verdict(Struct, frozen=True):
 def decide_exit_status(
     verdict: Verdict, snapshot: Snapshot, failures: CreationFailures | None = None
 ) -> Verdict:
-    """Return the verdict, changed by what is wrong at the end.
+    """Return the verdict, or one that reports a problem at the end of the session.
 
-    A condition that was met, a signal and a user who leaves the screen, and has seen
-    what is wrong, stay. Any other verdict gives way to a runtime that does not answer
-    (3) and to pods and containers that could not be created or started (6).
+    A met condition, a signal, and a user who leaves the screen and so has seen the
+    problem keep their verdict. A runtime that does not answer (3) and pods or
+    containers that could not be created or started (6) override any other.
 
     Args:
         verdict: why the session ended.
         snapshot: its state at the end.
-        failures: what followed the session's journal.
+        failures: the follower of the session's journal.
     """
     if verdict.reason in {"until", "interrupted", "terminated", LEFT}:
         return verdict
@@ -139,24 +138,19 @@ def _not_started(pod: PodSnapshot, started: Collection[tuple[str, str]]) -> list
         f"{pod.pod.name}/{status.name} could not be started"
         f"{' again' if (pod.pod.uid, status.name) in started else ''}: {reason}"
         for status in statuses
-        if (reason := _reason(status))
+        if (reason := _start_error(status))
     ]
 
 
-def _reason(status: ContainerStatus) -> str:
-    match status.state:
-        case Waiting(reason=reason, message=message) if reason in _CANNOT_START:
+def _start_error(status: ContainerStatus) -> str:
+    """Return why a container, or its last instance, did not start; empty if it did."""
+    match status.state, status.last_state:
+        case (Waiting(reason=reason, message=message), _) if reason in _CANNOT_START:
             return f"{reason}: {message}" if message else reason
-        case Waiting():
-            return _last_start_error(status.last_state)
-        case _:
-            return ""
-
-
-def _last_start_error(last_state: ContainerState | None) -> str:
-    """Return why the instance before could not be started, empty if it was started."""
-    match last_state:
-        case Terminated(reason=reason, message=message) if reason in START_ERRORS:
+        case (
+            Waiting(),
+            Terminated(reason=reason, message=message),
+        ) if reason in START_ERRORS:
             return f"{reason}: {message}" if message else reason
         case _:
             return ""

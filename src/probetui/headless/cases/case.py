@@ -1,4 +1,4 @@
-"""Cases: steps, each with an action and what is expected after it."""
+"""Test cases: steps, each with an action and the expectations after it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from probetui.kubelet.effects import Fault
 
 
 class Relation(StrEnum):
-    """How a count is compared with a number; the value is how it is written."""
+    """A comparison of a count with a number; the value is its operator."""
 
     EQUAL = "=="
     UNEQUAL = "!="
@@ -26,7 +26,7 @@ class Relation(StrEnum):
     MORE = ">"
 
     def holds(self, count: int, number: int) -> bool:
-        """Return whether it holds of a count and a number."""
+        """Return whether the comparison is true."""
         return {
             Relation.EQUAL: count == number,
             Relation.UNEQUAL: count != number,
@@ -38,18 +38,18 @@ class Relation(StrEnum):
 
 
 class Expectation(Struct, frozen=True):
-    """What is expected, and by when or for how long.
+    """An expected state, occurrence or count, with a limit or a duration.
 
     Attributes:
-        text: as it was written.
-        place: where it stands: `cases.yaml:7:9`.
+        text: the text in the case file.
+        place: its position: `cases.yaml:7:9`.
         condition: the state, or what is counted.
-        within: by when it has to be so, from the expectation before on.
-        lasting: for how long it has to be so.
-        is_negated: the state has to be lost.
-        again: the state has to be lost first.
-        relation: how the count is compared; None where a new occurrence is expected.
-        number: what it is compared with.
+        within: the time limit, which starts when the previous expectation was met.
+        lasting: how long it must hold.
+        is_negated: whether the state must be lost.
+        again: whether the state must be lost and regained.
+        relation: the comparison of a count; None if a new occurrence is expected.
+        number: the number to compare with.
     """
 
     text: str
@@ -64,7 +64,7 @@ class Expectation(Struct, frozen=True):
 
 
 class ActionKind(StrEnum):
-    """What is done; the value is its name in case files."""
+    """The kind of an action; the value is its name in case files."""
 
     FREEZE = "freeze"
     UNFREEZE = "unfreeze"
@@ -79,7 +79,7 @@ class ActionKind(StrEnum):
 
     @property
     def ends_container(self) -> bool:
-        """Whether the instance that it is done to ends by it."""
+        """Whether it ends the instance of the container."""
         return self in {ActionKind.KILL, ActionKind.STOP, ActionKind.RESTART}
 
 
@@ -93,7 +93,7 @@ FAULTS: Mapping[ActionKind, Fault] = MappingProxyType(
         ActionKind.RESTORE_NETWORK: Fault.RESTORE_NETWORK,
     }
 )
-"""The faults that a runtime injects."""
+"""The fault that each action injects; other actions inject none."""
 
 UNDOING: Mapping[ActionKind, Fault] = MappingProxyType(
     {
@@ -101,23 +101,23 @@ UNDOING: Mapping[ActionKind, Fault] = MappingProxyType(
         ActionKind.CUT_NETWORK: Fault.RESTORE_NETWORK,
     }
 )
-"""What takes a fault back that may last for a time."""
+"""The fault that undoes each action that can have a duration."""
 
 
 class CaseAction(Struct, frozen=True):
-    """What is done to a container.
+    """An action on a container.
 
     Attributes:
-        text: as it was written: `freeze app 20s`.
-        place: where it stands: `cases.yaml:7:9`.
-        kind: what is done.
+        text: the text in the case file: `freeze app 20s`.
+        place: its position: `cases.yaml:7:9`.
+        kind: the kind of action.
         pod: the name of the pod; empty for `wait`.
         container: the name of the container.
-        lasting: for how long; None for ever, or for what has no length.
-        probe_type: of a probe; None for all that there are.
-        result: what is injected.
-        times: into so many ticks.
-        delay: by how much probes are delayed.
+        lasting: its duration; None if it is unlimited or has none.
+        probe_type: the probe concerned; None for all of the container.
+        result: the injected result.
+        times: how many ticks get it.
+        delay: the delay of each probe.
     """
 
     text: str
@@ -133,7 +133,7 @@ class CaseAction(Struct, frozen=True):
 
 
 class CaseStep(Struct, frozen=True):
-    """An action, None at the beginning of a case, and what is expected after it."""
+    """An action, None at the beginning of a case, and the expectations after it."""
 
     action: CaseAction | None
     expectations: tuple[Expectation, ...]

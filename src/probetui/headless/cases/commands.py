@@ -1,4 +1,4 @@
-"""What an action of a case asks of the engine."""
+"""Translate the actions of test cases to commands of the engine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CaseCommand = ContainerCommand | DebuggerCommand
 
 
 def action_command(action: CaseAction, pod_uid: str) -> CaseCommand:
-    """Return the command of an action on a container of that pod; `wait` has none."""
+    """Return the command for an action other than `wait`."""
     name, kind = action.container, action.kind
     if kind in FAULTS:
         return InjectContainerFault(pod_uid, name, FAULTS[kind])

@@ -1,15 +1,15 @@
-"""The texts of case files: expectations and actions, parsed.
+"""Parse the expectations and actions of case files.
 
-    ready within 30s            also started; succeeded: the pod has ended well
-    ready again within 15s      it was lost, and has come back
-    not ready within 20s        it is lost
-    ready for 2m                it holds all that time; holds for 2m: the state before
+    ready within 30s            also started; succeeded: the pod ended successfully
+    ready again within 15s      the state is lost and regained
+    not ready within 20s        the state is lost
+    ready for 2m                the state holds throughout; `holds for 2m`: the last one
     killed within 40s           by a probe; also restarted, backoff, event REASON
     restarts == 0               also kills, backoffs, events REASON; == != <= >= < >
-    restarts == 0 for 1h        all that time; kills >= 2 within 5m: some time
+    restarts == 0 for 1h        throughout that time; kills >= 2 within 5m: at some time
 
-An expectation may begin with the pod or container that it is about: `web/app: ready
-within 30s`. What is not about one is about all pods of the case.
+An expectation may begin with its pod or container: `web/app: ready within 30s`. Without
+one it concerns all pods of the case.
 """
 
 from __future__ import annotations
@@ -64,13 +64,14 @@ def parse_expectation(
     """Parse an expectation.
 
     Args:
-        text: as it is written.
-        place: where it stands.
-        pods: those of the case.
-        state: the last state that was expected before, for `holds`.
+        text: the text in the case file.
+        place: its position: `cases.yaml:7:9`.
+        pods: the pods of the case.
+        state: the last state that was expected, for `holds`.
 
     Raises:
-        UsageError: it is none, or names a pod or container there is not.
+        UsageError: the text is not an expectation, or names an unknown pod or
+            container.
     """
     target, colon, rest = text.rpartition(":")
     about = _find_target(target.strip(), pods) if colon else ""
@@ -137,7 +138,7 @@ def _count(kind: ConditionKind, about: str, words: Sequence[str]) -> Expectation
 
 
 def _reason(kind: ConditionKind, words: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """Split the reason of an event off the words."""
+    """Return the reason of an event, empty for other kinds, and the other words."""
     if kind is not ConditionKind.EVENT:
         return "", words
     match words:
@@ -149,7 +150,7 @@ def _reason(kind: ConditionKind, words: Sequence[str]) -> tuple[str, Sequence[st
 
 
 def _bounded(condition: Condition, words: Sequence[str]) -> Expectation:
-    """Return an expectation with the limit or the length that the words give."""
+    """Return an expectation with the limit or duration in `words`."""
     match words:
         case ["within", text]:
             return Expectation("", "", condition, within=_duration(text))
@@ -178,10 +179,10 @@ def _duration(text: str) -> timedelta:
 
 
 def _find_target(text: str, pods: Sequence[Pod]) -> str:
-    """Return `pod` or `pod/container` for a name, which may be a container's alone.
+    """Resolve a pod, `pod/container` or container to `pod` or `pod/container`.
 
     Raises:
-        UsageError: there is no such pod or container, or several have the name.
+        UsageError: the name is unknown or ambiguous.
     """
     if "/" in text or any(pod.name == text for pod in pods):
         find_pods(text, pods)
@@ -202,10 +203,10 @@ def _find_target(text: str, pods: Sequence[Pod]) -> str:
 
 
 def parse_action(text: str, place: str, pods: Sequence[Pod]) -> CaseAction:
-    """Parse what stands behind `after`.
+    """Parse the action after `after`.
 
     Raises:
-        UsageError: it is no action, or names what there is not.
+        UsageError: the text is not an action, or names an unknown container or probe.
     """
     words = text.split()
     joined = " ".join(words)
@@ -220,7 +221,9 @@ def parse_action(text: str, place: str, pods: Sequence[Pod]) -> CaseAction:
         )
     kind = kinds[words[0]]
     if len(words) == 1:
-        raise UsageError(f"{kind} needs a container, as in {kind} {_any_name(pods)}")
+        names = (name for pod in pods for name in pod.container_names())
+        example = f"{kind} {next(names, 'app')}"
+        raise UsageError(f"{kind} needs a container, as in {example}")
     pod, container = _find_container(words[1], pods)
     action = CaseAction(joined, place, kind, pod.name, container)
     rest = words[2:]
@@ -288,8 +291,7 @@ def _probe_type(word: str, action: CaseAction, pod: Pod) -> ProbeType:
 
 def _find_container(text: str, pods: Sequence[Pod]) -> tuple[Pod, str]:
     target = _find_target(text, pods)
-    found, container = find_pods(target, pods)
-    pod = found[0]
+    (pod, *_), container = find_pods(target, pods)
     if container:
         return pod, container
     names = pod.container_names()
@@ -297,7 +299,3 @@ def _find_container(text: str, pods: Sequence[Pod]) -> tuple[Pod, str]:
         forms = ", ".join(f"{pod.name}/{name}" for name in names)
         raise UsageError(f"{pod.name} has several containers: say {forms}")
     return pod, names[0]
-
-
-def _any_name(pods: Sequence[Pod]) -> str:
-    return next((name for pod in pods for name in pod.container_names()), "app")

@@ -1,4 +1,4 @@
-"""The progress of a case: what is done when, and whether each expectation is met."""
+"""Run a test case: do its actions in time, decide whether expectations are met."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _MOST_LINES = 12
 _LONGEST = 200
 _ENDED = {LifecycleStep.EXITED, LifecycleStep.KILLED, LifecycleStep.GONE}
 _NO_ONE_OFF = {Relation.EQUAL, Relation.AT_MOST, Relation.LESS}
-"""Relations that a growing count does not come back to."""
+"""Relations that a count which only grows cannot regain once it is too large."""
 
 
 _DECIDING = {
@@ -59,14 +59,17 @@ _DECIDING = {
     ConditionKind.STARTED: {ProbeType.STARTUP},
     ConditionKind.KILLED: {ProbeType.LIVENESS, ProbeType.STARTUP},
 }
-"""The probes that a condition depends on; for others the report names all."""
+"""The probes that decide a condition; the report of any other names all probes."""
 
 
 _OF_STATES = (ProbeType.READINESS, ProbeType.STARTUP)
 
 
 class _Undo(Struct, frozen=True):
-    """What ends a fault at an instant; `container` is the frozen one."""
+    """The end of an action with a duration.
+
+    `container` is set for a freeze, which a new instance does not inherit.
+    """
 
     at: datetime
     command: CaseCommand
@@ -74,23 +77,24 @@ class _Undo(Struct, frozen=True):
 
 
 class CaseProgress:
-    """Follows the journal of a case's session, and does what the case says.
+    """Follows the journal of a case's session, acts and checks expectations.
 
-    Expectations are met one after the other; the first that fails ends the case.
+    Expectations are checked one after the other; the first failure ends the case.
 
     Args:
-        steps: those of the case.
-        pods: those of its session.
+        steps: the steps of the case.
+        pods: the pods of its session.
         timeout: for the whole case, None for no limit.
-        lines: writes what happened, for a failure; times are since the case began.
+        lines: creates the formatter of the entries in a failure's report, which takes
+            the instant that times count from.
 
     Attributes:
-        condition: what is waited for, for people.
+        condition: the awaited end, as the time limit's message names it.
         failure: why the case failed, None if it has not.
-        results: those of the expectations so far.
+        results: the results of the expectations so far.
         is_over: whether it has passed or failed, or was abandoned.
-        is_abandoned: whether it was ended before it was decided.
-        ended_at: when it was over.
+        is_abandoned: whether it ended undecided.
+        ended_at: when it ended.
     """
 
     def __init__(
@@ -110,14 +114,19 @@ class CaseProgress:
                 self._items.append((step, step.action))
             self._items += [(step, expected) for expected in step.expectations]
         self._place = 0
-        conditions = {one.condition for step in steps for one in step.expectations}
-        self._watches = {one: ConditionWatch(one, pods) for one in conditions}
+        conditions = {
+            expected.condition for step in steps for expected in step.expectations
+        }
+        self._watches = {
+            condition: ConditionWatch(condition, pods) for condition in conditions
+        }
         self._lost: set[Condition] = set()
         self._since_step: dict[Condition, int] = dict.fromkeys(conditions, 0)
         self._used: dict[Condition, int] = dict.fromkeys(conditions, 0)
         self._undoing: list[_Undo] = []
         self._doing: CaseAction | None = None
-        # Containers whose instance ends, with the next one once it has started.
+        # Containers whose instance is ending; the value is the next instance, once it
+        # has started.
         self._ending: dict[tuple[str, str], ContainerID | None] = {}
         self._recent: deque[JournalEntry] = deque(maxlen=_KEPT)
         self._statuses: dict[str, PodStatus] = {}
@@ -133,14 +142,14 @@ class CaseProgress:
         self.ended_at: datetime | None = None
 
     def begin(self, now: datetime, send: Callable[[CaseCommand], object]) -> None:
-        """Begin; `send` gives commands to the engine."""
+        """Begin the case; `send` submits commands to the engine."""
         self._began_at = self._armed_at = now
         self._send = send
         self._evaluate(now)
 
     @property
     def began_at(self) -> datetime:
-        """When it began."""
+        """When the case began."""
         assert self._began_at is not None, "it has begun"  # noqa: S101  # for the type
         return self._began_at
 
@@ -184,37 +193,41 @@ class CaseProgress:
             self._reach(due)
 
     def abandon(self) -> bool:
-        """Decide nothing more: somebody ends the session before the case is over.
-
-        Returns whether it was not over.
-        """
+        """End the case undecided, and return whether it was still running."""
         if self.is_over:
             return False
         self.is_over = self.is_abandoned = True
         return True
 
     def stop(self, now: datetime, came: str) -> None:
-        """Fail, unless it is over: the session has ended before the case."""
+        """Fail the case, unless it is over, because its session has ended.
+
+        Args:
+            now: when the session ended.
+            came: what is reported in place of the expectation.
+        """
         if self._began_at is None:
             self._began_at = now
         if not self.is_over:
             self._fail(now, came)
 
     def all_results(self) -> tuple[ExpectationResult, ...]:
-        """Return the results of all expectations, those not reached too."""
-        rest = [one for step in self._steps for one in step.expectations]
+        """Return the results of all expectations, including those not reached."""
+        expectations = [
+            expected for step in self._steps for expected in step.expectations
+        ]
         return (
             *self.results,
             *(
-                ExpectationResult(one.text, one.place, Outcome.NOT_REACHED)
-                for one in rest[len(self.results) :]
+                ExpectationResult(expected.text, expected.place, Outcome.NOT_REACHED)
+                for expected in expectations[len(self.results) :]
             ),
         )
 
     # -- time
 
     def _current_ends_at(self) -> datetime | None:
-        """Return when the current expectation is decided at the latest."""
+        """Return the latest time at which the current item is decided, or None."""
         if self._place == len(self._items) or self._armed_at is None:
             return None
         _, item = self._items[self._place]
@@ -224,7 +237,7 @@ class CaseProgress:
         return None if length is None else self._armed_at + length
 
     def _reach(self, now: datetime) -> None:
-        """Do what is due at an instant."""
+        """Handle everything that is due at `now`."""
         due = [undo for undo in self._undoing if undo.at <= now]
         self._undoing = [undo for undo in self._undoing if undo.at > now]
         for undo in due:
@@ -244,7 +257,7 @@ class CaseProgress:
     # -- steps
 
     def _evaluate(self, now: datetime) -> None:
-        """Go on as far as it is decided now."""
+        """Advance through all items that can be decided now."""
         while not self.is_over and self._began_at is not None:
             if self._place == len(self._items):
                 self._finish(now)
@@ -265,7 +278,7 @@ class CaseProgress:
             self._meet(item, now)
 
     def _meet(self, item: CaseAction | Expectation, now: datetime) -> None:
-        """Go on with the next item."""
+        """Record that an item is done, and continue with the next."""
         if isinstance(item, Expectation):
             at = now - self.began_at
             met = ExpectationResult(item.text, item.place, Outcome.PASSED, at)
@@ -285,7 +298,7 @@ class CaseProgress:
             self._count_from_now()
 
     def _count_from_now(self) -> None:
-        """Begin a step: what it expects happens from now on."""
+        """Begin a step: its expectations count from now on."""
         for condition, watch in self._watches.items():
             self._since_step[condition] = self._used[condition] = watch.count
         self._longest_runs.clear()
@@ -308,7 +321,7 @@ class CaseProgress:
         self._send(action_command(action, uid))
 
     def _note(self, entry: JournalEntry) -> None:
-        """Keep what decides whether an action was done, and what explains a failure."""
+        """Record what tells whether an action was done, and what explains a failure."""
         match entry:
             case StatusEntry():
                 self._statuses[entry.pod_uid] = entry.status
@@ -350,7 +363,7 @@ class CaseProgress:
                 del self._ending[place]
 
     def _check_action(self, note: NoteEntry) -> None:
-        """Fail if what the step does could not be done."""
+        """Fail if the action of the step could not be done."""
         if self._place == 0 or self._place == len(self._items):
             return
         step, item = self._items[self._place]
@@ -360,7 +373,7 @@ class CaseProgress:
             self._fail(note.at, f"{step.action.text}: {note.text}")
 
     def _note_lost(self) -> None:
-        """Record which states were lost, or hold with another instance."""
+        """Record which states are lost, or held only by an ending instance."""
         self._lost.update(
             condition
             for condition, watch in self._watches.items()
@@ -370,19 +383,19 @@ class CaseProgress:
     # -- decisions
 
     def _holds(self, condition: Condition) -> bool:
-        """Return whether a state holds, and not of an instance that is ending.
+        """Return whether a state holds of instances that are not ending.
 
-        A container that is being stopped may answer once more before it is gone.
+        A container that is being stopped may still answer a probe.
         """
         target = condition.target
-        found, name = find_pods(target, self._pods) if target else (self._pods, "")
-        uids = {pod.uid for pod in found}
+        pods, name = find_pods(target, self._pods) if target else (self._pods, "")
+        uids = {pod.uid for pod in pods}
         return self._watches[condition].holds and not any(
             uid in uids and name in {"", ending} for uid, ending in self._ending
         )
 
     def _is_met(self, step: CaseStep, expected: Expectation) -> bool | None:
-        """Return whether an expectation is met; None while that is open."""
+        """Return whether an expectation is met, None while that is undecided."""
         watch = self._watches[expected.condition]
         if expected.relation is not None:
             return self._is_count_met(step, expected, expected.relation)
@@ -413,7 +426,7 @@ class CaseProgress:
         return False if is_over else None
 
     def _count(self, step: CaseStep, expected: Expectation) -> int:
-        """Return the count since the step's action, or since the beginning."""
+        """Return the count since the step's action or, without one, since the start."""
         before = 0 if step.action is None else self._since_step[expected.condition]
         return self._watches[expected.condition].count - before
 
@@ -431,7 +444,7 @@ class CaseProgress:
             self.results.append(failed)
 
     def _finish(self, now: datetime) -> None:
-        """End, and take back what is in force: pods are to end soon."""
+        """End the case, and undo its faults so that its pods can stop quickly."""
         self.is_over = True
         self.ended_at = now
         for undo in self._undoing:
@@ -439,7 +452,7 @@ class CaseProgress:
         self._undoing.clear()
 
     def _current_text(self) -> str:
-        """Return the current expectation, with the action that it comes after."""
+        """Return the current expectation, with the action before it."""
         step, item = self._items[min(self._place, len(self._items) - 1)]
         if isinstance(item, CaseAction):
             return f"after {item.text}"
@@ -471,17 +484,17 @@ class CaseProgress:
         return f"not {kind}{self._state_words(expected)}"
 
     def _state_words(self, expected: Expectation) -> str:
-        """Return how the containers of a target are, and which probes fail."""
-        words = list(self._container_words(expected.condition))
-        return f": {'; '.join(words)}" if words else ""
+        """Describe the containers of a target, with their probes; empty if none is."""
+        descriptions = list(self._describe_target(expected.condition))
+        return f": {'; '.join(descriptions)}" if descriptions else ""
 
-    def _container_words(self, condition: Condition) -> Iterator[str]:
+    def _describe_target(self, condition: Condition) -> Iterator[str]:
         target = condition.target
-        pods, wanted = find_pods(target, self._pods) if target else (self._pods, "")
+        pods, name = find_pods(target, self._pods) if target else (self._pods, "")
         for pod in pods:
             status = self._statuses.get(pod.uid)
             for container in pod.all_containers():
-                if wanted in {"", container.name}:
+                if name in {"", container.name}:
                     yield from self._describe_container(
                         pod, container.name, status, _DECIDING.get(condition.kind)
                     )
@@ -493,9 +506,9 @@ class CaseProgress:
         status: PodStatus | None,
         deciding: Collection[ProbeType] | None,
     ) -> Iterator[str]:
-        found = None if status is None else status.container(name)
+        own = None if status is None else status.container(name)
         where = f"{pod.name}/{name}"
-        match found and found.state:
+        match own and own.state:
             case None:
                 yield f"{where} has not been created"
             case Waiting(reason=reason, message=message):
@@ -508,28 +521,28 @@ class CaseProgress:
             if key[:2] == (pod.uid, name) and (
                 deciding is None or key.probe_type in deciding
             ):
-                yield f"{where} {key.probe_type.lower()} {_tick_words(tick)}"
+                yield f"{where} {key.probe_type.lower()} {_describe_tick(tick)}"
                 longest = self._longest_runs.get(key, 0)
                 if longest and tick.result is Result.SUCCESS:
                     yield f"before, it failed {longest} in a row"
 
     def _last_lines(self) -> Sequence[str]:
-        """Return what happened last, but successes that changed nothing."""
+        """Format the last entries, without successes that changed nothing."""
         lines = self._lines(self.began_at)
         lines.register_pods(self._pods)
-        found = [
+        texts = [
             line
             for entry in self._recent
             for line in lines.format_entry(entry)
             if not _is_routine(entry)
         ]
-        return [_cut(line) for line in found[-_MOST_LINES:]]
+        return [_cut(text) for text in texts[-_MOST_LINES:]]
 
 
 def needs_loss(step: CaseStep, expected: Expectation) -> bool:
-    """Return whether a state has to be lost first: it is meant to come back.
+    """Return whether a state must be lost and regained.
 
-    That is so for `again`, and after an action that ends the container it is about.
+    So it is with `again`, and after an action that ends the expectation's container.
     """
     action = step.action
     if expected.again:
@@ -540,8 +553,8 @@ def needs_loss(step: CaseStep, expected: Expectation) -> bool:
     return target in {"", action.pod, f"{action.pod}/{action.container}"}
 
 
-def _tick_words(tick: TickEntry) -> str:
-    """Return how a probe was last: `failed, run 2 of 3: no such file`."""
+def _describe_tick(tick: TickEntry) -> str:
+    """Describe a probe's last tick: `failed, run 2 of 3: no such file`."""
     attempt = tick.attempts[-1] if tick.attempts else None
     if tick.result is Result.SUCCESS:
         return "succeeds"

@@ -1,6 +1,6 @@
-"""The report of `test`: JUnit, TAP, GitHub annotations, or a value.
+"""Format the results of `test`: as lines, a value, JUnit, TAP, GitHub annotations.
 
-The lines of a case for people are printed when it is over, not with the others.
+The lines of a case are printed as soon as it is over, the other forms at the end.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 from msgspec import Struct
 
 from probetui.durations import format_duration
-from probetui.headless.cases.result import CaseResult, ExpectationResult, Outcome
+from probetui.headless.cases.result import CaseResult, Outcome
 from probetui.presentation.plain.check_reports import (
     PROGRAM,
     github_command,
@@ -33,12 +33,12 @@ _WORDS = {
 
 
 class CasesReport(Struct, frozen=True):
-    """What cases came to."""
+    """The results of test cases."""
 
     results: Sequence[CaseResult]
 
     def value(self) -> dict[str, object]:
-        """Return the counts of outcomes, and what is known of each case."""
+        """Return the number of cases by outcome, and each case."""
         return {
             "passed": count(self.results, Outcome.PASSED),
             "failed": count(self.results, Outcome.FAILED),
@@ -47,17 +47,17 @@ class CasesReport(Struct, frozen=True):
         }
 
     def parts(self, form: str) -> Iterator[Document]:
-        """Yield the whole file of a form."""
+        """Yield the one document of a form in `FILES`."""
         yield Document(FILES[form](self.results))
 
 
 def count(results: Sequence[CaseResult], outcome: Outcome) -> int:
-    """Return how many cases came to that."""
+    """Return the number of cases with that outcome."""
     return sum(result.outcome is outcome for result in results)
 
 
 def summary(results: Sequence[CaseResult]) -> str:
-    """Return `2 passed, 1 failed`."""
+    """Format the number of cases by outcome: `2 passed, 1 failed`."""
     counts = [
         f"{number} {outcome}"
         for outcome in Outcome
@@ -67,7 +67,7 @@ def summary(results: Sequence[CaseResult]) -> str:
 
 
 def format_case(result: CaseResult) -> list[str]:
-    """Return the lines of a case for people."""
+    """Format a case as lines: verdict, title, duration, failure."""
     head = f"{_WORDS[result.outcome]}  {_title(result)}"
     if result.outcome is Outcome.SKIPPED:
         return [f"{head}: {result.reason}"]
@@ -78,7 +78,7 @@ def format_case(result: CaseResult) -> list[str]:
 
 
 def explain_failure(result: CaseResult) -> list[str]:
-    """Return what was expected, what came, and when; empty for a case that passed."""
+    """Format what was expected and what came, with times; empty for a passed case."""
     failure = result.failure
     if failure is None:
         return []
@@ -89,8 +89,11 @@ def explain_failure(result: CaseResult) -> list[str]:
         f"expected: {failure.expected}",
         f"came:     {failure.came} (at {_since_start(failure.at)})",
     ]
-    met = [one for one in result.expectations if one.outcome is Outcome.PASSED]
-    lines += [f"before:   {one.text} (at {_since_start(one.at)})" for one in met]
+    lines += [
+        f"before:   {earlier.text} (at {_since_start(earlier.at)})"
+        for earlier in result.expectations
+        if earlier.outcome is Outcome.PASSED
+    ]
     if failure.lines:
         lines += ["what happened last:", *(f"  {line}" for line in failure.lines)]
     if result.record:
@@ -117,7 +120,17 @@ def _case_object(result: CaseResult) -> dict[str, object]:
         "result": result.outcome.value,
         "seconds": result.took.total_seconds(),
         "reason": result.reason or None,
-        "expectations": [_expectation_object(one) for one in result.expectations],
+        "expectations": [
+            {
+                "text": expectation.text,
+                "place": expectation.place or None,
+                "result": expectation.outcome.value,
+                "atSeconds": None
+                if expectation.at is None
+                else expectation.at.total_seconds(),
+            }
+            for expectation in result.expectations
+        ],
         "failure": None
         if failure is None
         else {
@@ -132,24 +145,15 @@ def _case_object(result: CaseResult) -> dict[str, object]:
     }
 
 
-def _expectation_object(result: ExpectationResult) -> dict[str, object]:
-    return {
-        "text": result.text,
-        "place": result.place or None,
-        "result": result.outcome.value,
-        "atSeconds": None if result.at is None else result.at.total_seconds(),
-    }
-
-
 def as_junit(results: Sequence[CaseResult]) -> str:
-    """Return JUnit's XML."""
+    """Format JUnit XML."""
     suite = ET.Element(
         "testsuite",
         name=PROGRAM,
         tests=str(len(results)),
         failures=str(count(results, Outcome.FAILED)),
         skipped=str(count(results, Outcome.SKIPPED)),
-        time=f"{sum(one.took.total_seconds() for one in results):.3f}",
+        time=f"{sum(result.took.total_seconds() for result in results):.3f}",
     )
     for result in results:
         case = junit_case(suite, result.position.file, _title(result))
@@ -164,7 +168,7 @@ def as_junit(results: Sequence[CaseResult]) -> str:
 
 
 def as_tap(results: Sequence[CaseResult]) -> str:
-    """Return the Test Anything Protocol; what explains a failure is a comment."""
+    """Format TAP (Test Anything Protocol), with failures explained in comments."""
     lines = ["TAP version 13", f"1..{len(results)}"]
     for number, result in enumerate(results, start=1):
         verdict = "not ok" if result.outcome is Outcome.FAILED else "ok"
@@ -176,7 +180,7 @@ def as_tap(results: Sequence[CaseResult]) -> str:
 
 
 def as_github(results: Sequence[CaseResult]) -> str:
-    """Return the commands by which GitHub's runners annotate files."""
+    """Format the workflow commands with which GitHub's runners annotate files."""
     lines = []
     for result in results:
         if result.failure is None:
@@ -192,7 +196,7 @@ def as_github(results: Sequence[CaseResult]) -> str:
 
 
 def _line_of(result: CaseResult) -> tuple[int, int]:
-    """Return the place of the expectation that failed, or else of its case."""
+    """Return line and column of the failed expectation or, without one, of the case."""
     place = "" if result.failure is None else result.failure.place
     parts = place.rsplit(":", 2)
     if len(parts) == len(("file", "line", "column")):
@@ -205,4 +209,4 @@ FILES: Mapping[str, Callable[[Sequence[CaseResult]], str]] = MappingProxyType({
     "tap": as_tap,
     "github": as_github,
 })  # fmt: skip
-"""The file of each form of another tool, by the word of `-o`."""
+"""The formatters of forms that other tools read, by the value of `-o`."""

@@ -1,4 +1,4 @@
-"""Results of cases."""
+"""Results of test cases."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Failure(Struct, frozen=True):
     """Why a case failed.
 
     Attributes:
-        expected: what was expected, as it was written.
-        place: where that stands; empty where no file says it.
+        expected: the expectation, as written.
+        place: its position; empty if it is not from a file.
         came: what came instead.
-        at: when that was certain, since the case began.
-        lines: what happened before, as plain lines.
+        at: when the failure was certain, since the case began.
+        lines: the entries before it, as plain lines.
     """
 
     expected: str
@@ -50,16 +50,16 @@ class CaseResult(Struct, frozen=True):
     """The result of a case on a runtime.
 
     Attributes:
-        name: of the case.
-        position: where the case stands in its file, or the pod that it is about.
+        name: the name of the case.
+        position: its position in its file or, for a case without one, of its pod.
         runtime: the value of `--runtime`.
         outcome: passed, failed or skipped.
-        took: in the time of the case, which may be virtual.
+        took: its duration on the clock of the case, which may be virtual.
         expectations: all of them, in order.
         failure: why it failed, None if it did not.
         reason: why it was skipped.
-        command: what repeats this one case.
-        record: the file of its record, empty if there is none.
+        command: the command that repeats this case alone.
+        record: the path of its record, empty if there is none.
     """
 
     name: str

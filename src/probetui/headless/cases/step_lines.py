@@ -1,4 +1,4 @@
-"""The lines of `--step`: one asks for ticks, a change, an action or what is next."""
+"""Parse the input lines of `--step`: ticks, actions, words such as `queue`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from probetui.suggestions import nearest_hint
 
 MOST_TICKS = 10_000
 LONGEST_LINE = 1_000
-"""Characters of a line; a longer one is none of ours."""
+"""In characters; a longer line is refused."""
 
 HELP = (
     "an empty line   run the next tick",
@@ -44,7 +44,7 @@ class StepWord(Enum):
 
 
 class Ticks(Struct, frozen=True):
-    """So many ticks."""
+    """A number of ticks to run."""
 
     count: int = 1
 
@@ -55,14 +55,14 @@ _COUNT = re.compile(r"[0-9]{1,9}")
 
 
 def parse_step_line(text: str, pods: Sequence[Pod]) -> StepLine | None:
-    """Return what a line asks for; None for a comment, which begins with `#`.
+    """Parse a line; return None for a comment, which begins with `#`.
 
     Args:
         text: the line.
-        pods: those that actions may name.
+        pods: the pods that actions may name.
 
     Raises:
-        UsageError: it is no line of this language, or names what there is not.
+        UsageError: the line is invalid, or names an unknown container or probe.
     """
     if len(text) > LONGEST_LINE:
         raise UsageError(f"a line has at most {LONGEST_LINE} characters")
@@ -76,15 +76,14 @@ def parse_step_line(text: str, pods: Sequence[Pod]) -> StepLine | None:
             if not 0 < int(word) <= MOST_TICKS:
                 raise UsageError(f'"{word}" is not a number from 1 to {MOST_TICKS}')
             return Ticks(int(word))
-        case [word] if word in {it.value for it in StepWord}:
+        case [word] if word in {step_word.value for step_word in StepWord}:
             return StepWord(word)
     actions = {kind.value for kind in ActionKind if kind is not ActionKind.WAIT}
-    known = [*(it.value for it in StepWord), *sorted(actions)]
+    known = [*(step_word.value for step_word in StepWord), *sorted(actions)]
     if words[0] not in actions:
-        one_word = words[0] in known
         raise UsageError(
             f'"{words[0]}" stands alone on its line'
-            if one_word
+            if words[0] in known
             else f'"{words[0]}" is not one of {", ".join(known)}, or a number'
             f"{nearest_hint(words[0], known)}"
         )
