@@ -1,4 +1,4 @@
-"""The header of the screen: runtime, counts, mode of the clock, time."""
+"""The header of the screen: runtime, counts, mode of the clock, time, and banners."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ from probetui.presentation.text.view import View
 
 _LATE = timedelta(milliseconds=100)
 _SHORTEST_PERIOD = timedelta(seconds=1)
-"""Ticks that are later than this, by our own fault, are shown as late."""
+"""Lateness from which on ticks may be lost: the shortest period."""
 
 _SEVERAL = 3
-"""Containers that time out at once, from where on the machine is to blame."""
+"""The least number of containers that time out at once to blame the machine."""
 
 NOT_ISOLATED = "plain processes are not isolated"
 NO_BOUNDS = "the commands of the manifests can do anything on this machine that you can"
 ISOLATION_MARK, SHORT_ISOLATION_MARK = " (not isolated)", "!"
-"""What stands behind the runtime where that is so, and where there is little room."""
+"""The marks after a runtime of plain processes, for wide and for narrow headers."""
 
 SHORT = 4
-"""From this version on words are short and the runtime has no version."""
+"""The first level with short words and without the runtime's version."""
 
 _READY, _WITHOUT_PODS, _WITHOUT_CLOCK, _WITHOUT_RESTARTS = 2, 5, 6, 7
 _TINY, _LEAST = 8, 9
@@ -53,9 +53,11 @@ _TINY, _LEAST = 8, 9
 class SessionInfo(Struct, frozen=True):
     """What the header shows besides the snapshot.
 
-    `sources` names the manifests, `record` the file that everything is written to;
-    both may be empty. `is_read_only` switches the keys off that change something.
-    Without `is_isolated`, containers are plain processes of this machine.
+    Attributes:
+        sources: the names of the manifests.
+        record: the file of the session's record, empty if there is none.
+        is_read_only: whether keys that change something are disabled.
+        is_isolated: False if containers are plain processes of this machine.
     """
 
     sources: Sequence[str] = ()
@@ -69,10 +71,7 @@ _MOST_SOURCES = 3
 
 
 def clock_badge(snapshot: Snapshot, *, is_short: bool = False) -> Span:
-    """Return the badge for the clock: live, or paused, or another clock's time.
-
-    Where nothing is killed or restarted, that is what the badge says.
-    """
+    """Return the badge of the clock: live, paused, watch-only, or a playback's time."""
     if snapshot.playback is not None:
         return _played(snapshot, snapshot.playback, is_short=is_short)
     if snapshot.is_paused:
@@ -85,16 +84,16 @@ def clock_badge(snapshot: Snapshot, *, is_short: bool = False) -> Span:
 
 
 def _live(snapshot: Snapshot) -> str:
-    """Return what goes on during a pause: all but ticks, or not everything."""
+    """Return what a pause leaves running, for its badge."""
     containers = (container for pod in snapshot.pods for container in pod.containers)
     is_frozen = any(container.frozen_since is not None for container in containers)
     return "live, frozen" if is_frozen else "live"
 
 
 def _speed(snapshot: Snapshot) -> str:
-    """Return how fast simulated time will go after a pause.
+    """Format the speed of a paused simulation.
 
-    In a replay there is no room for it: it shows its end, too.
+    A replay has no room for it, because its badge also shows the length.
     """
     playback = snapshot.playback
     is_simulated = playback is not None and playback.kind is PlaybackKind.SIM
@@ -126,17 +125,17 @@ def _played(snapshot: Snapshot, playback: PlaybackSnapshot, *, is_short: bool) -
 
 
 def _limits(snapshot: Snapshot, about: SessionInfo, *, is_short: bool) -> Line:
-    """Return what is not done here, where the badge for the clock does not say it."""
-    words = []
+    """Return the badges of restrictions that the clock's badge does not show."""
+    badges = []
     if not snapshot.acts and (snapshot.is_paused or snapshot.is_running_to_change):
-        words.append(" [WATCH]" if is_short else " [WATCH ONLY]")
+        badges.append(" [WATCH]" if is_short else " [WATCH ONLY]")
     if about.is_read_only:
-        words.append(" [RO]" if is_short else " [READ-ONLY]")
-    return tuple(Span(word, Role.ACCENT) for word in words)
+        badges.append(" [RO]" if is_short else " [READ-ONLY]")
+    return tuple(Span(badge, Role.ACCENT) for badge in badges)
 
 
 def is_late(snapshot: Snapshot) -> bool:
-    """Return whether ticks come noticeably late."""
+    """Return whether ticks are noticeably late."""
     return snapshot.lateness > _LATE
 
 
@@ -147,11 +146,11 @@ def _late(snapshot: Snapshot, *, has_owner: bool) -> str:
 
 
 LEVELS = 10
-"""How many versions of the header there are, from the longest to the shortest."""
+"""The number of levels of the header, from the longest to the shortest."""
 
 
 class Counts(NamedTuple):
-    """How many of what there are in a pod, or in all pods."""
+    """The counts of the header, of one pod or of all pods."""
 
     pods: int = 0
     containers: int = 0
@@ -166,7 +165,7 @@ class Counts(NamedTuple):
 
     @property
     def chosen(self) -> str:
-        """How much is not left to itself: frozen, cut off, muted, and so on."""
+        """The counts of the user's faults and overrides: `  frozen 1  muted 2`."""
         counts = {
             "frozen": self.frozen,
             "cut off": self.cut_off,
@@ -197,7 +196,7 @@ def count_pod(pod: PodSnapshot) -> Counts:
 
 
 def add_up(counts: Iterable[Counts]) -> Counts:
-    """Return the sum of counts, each of its own pod."""
+    """Return the sum of the counts of pods."""
     return Counts(*map(sum, zip(*counts, strict=True)))
 
 
@@ -209,9 +208,15 @@ def header(
     about: SessionInfo = NO_SESSION_INFO,
     counts: Counts | None = None,
 ) -> tuple[Line, Line]:
-    """Return what stands at the left and at the right, in one of `LEVELS` versions.
+    """Return the left and the right part of the header.
 
-    `counts` are those of the snapshot, where several versions are asked for.
+    Args:
+        snapshot: the state of the session.
+        runtime_name: the name and version of the runtime.
+        view: how text is shown.
+        level: 0 for the longest header, up to `LEVELS` - 1 for the shortest.
+        about: what the snapshot does not have.
+        counts: the snapshot's counts, if the caller has them already.
     """
     if counts is None:
         counts = add_up(map(count_pod, snapshot.pods))
@@ -221,7 +226,7 @@ def header(
     if is_short:
         runtime = runtime.partition(" ")[0]
     mark = _isolation(about, level)
-    # The short mark takes the place of a blank, so that as much fits beside it.
+    # The short mark takes the place of a blank, so that the rest still fits.
     rest = [
         _kubelet(snapshot, level),
         f"  {_sources(about, view)}" if level == 0 and about.sources else "",
@@ -267,14 +272,14 @@ def header(
 
 
 def _isolation(about: SessionInfo, level: int) -> str:
-    """Return the mark of a runtime that isolates nothing, which stands behind it."""
+    """Return the mark after a runtime of plain processes, empty for others."""
     if about.is_isolated or level >= _TINY:
         return ""
     return ISOLATION_MARK if level < SHORT else SHORT_ISOLATION_MARK
 
 
 def _kubelet(snapshot: Snapshot, level: int) -> str:
-    """Return which kubelet decides; where there is little room, if it is another."""
+    """Format the kubelet's version; a short header omits the default version."""
     release = snapshot.rules.release
     if level <= 1:
         return f"  kubelet v{release} rules"
@@ -284,7 +289,7 @@ def _kubelet(snapshot: Snapshot, level: int) -> str:
 
 
 def runtime_lost_banner(snapshot: Snapshot, runtime_name: str, view: View) -> Line:
-    """Return the banner for a runtime that does not answer; empty while it does."""
+    """Return the banner of a runtime that does not answer, empty while it does."""
     since = snapshot.runtime_lost_since
     if since is None:
         return EMPTY
@@ -312,11 +317,11 @@ def timed_out_probes(pod: PodSnapshot) -> Sequence[ProbeSnapshot]:
 def overload_banner(
     snapshot: Snapshot, timed_out: Iterable[Sequence[ProbeSnapshot]] | None = None
 ) -> Line:
-    """Return the banner for most probes timing out at once; empty while they do not.
+    """Return the banner of a likely overload, empty if there is none.
 
-    One container that hangs is its own fault. Where several time out together, it is
-    the machine's more likely than theirs. `timed_out` are the `timed_out_probes` of
-    each pod, where they are known.
+    A single container that hangs has its own problem. If most probes of several
+    containers time out at once, the machine is the likelier cause. `timed_out` has the
+    `timed_out_probes` of each pod, if the caller knows them already.
     """
     at = snapshot.taken_at
     if timed_out is None:
@@ -344,16 +349,13 @@ def overload_banner(
 
 
 def _overload_cause(snapshot: Snapshot) -> str:
-    """Return why probes time out at once: what makes ticks late, where it is known."""
+    """Return why probes time out at once: the cause of late ticks, if it is known."""
     cause = snapshot.lateness_cause
     return "this machine may be busy" if cause is None else str(cause)
 
 
 def lateness_banner(snapshot: Snapshot) -> Line:
-    """Return the banner for ticks that may be lost as they are late, and why they are.
-
-    Empty while they are not so late.
-    """
+    """Return the banner of ticks so late that some may be lost; empty otherwise."""
     if snapshot.lateness < _SHORTEST_PERIOD:
         return EMPTY
     late = f" ticks come {format_countdown(snapshot.lateness)} late"
@@ -363,7 +365,7 @@ def lateness_banner(snapshot: Snapshot) -> Line:
 
 
 def _probed_lately(probe: ProbeSnapshot, now: datetime) -> bool:
-    """Return whether a probe's last run is not older than two of its periods."""
+    """Return whether a probe's last run is at most two periods and a time-out old."""
     if not probe.worker_alive or probe.last_run is None:
         return False
     spec = probe.probe
@@ -381,18 +383,17 @@ def _has_timed_out(probe: ProbeSnapshot) -> bool:
 
 
 def playback_banner(snapshot: Snapshot, view: View) -> Line:
-    """Return the banner for a recording that is not as it should be, else nothing."""
+    """Return the banner of a problem with a replayed record; empty if there is none."""
     note = "" if snapshot.playback is None else snapshot.playback.note
     return line(Span(f" {view.safe(note)}", Role.WARNING)) if note else EMPTY
 
 
 def breakpoint_banner(snapshot: Snapshot, view: View) -> Line:
-    """Return the banner for a pause that no person made, else nothing."""
+    """Return the banner of a pause by a break-point; empty if there is none."""
     reason = snapshot.stopped_by
     if reason is None:
         return EMPTY
-    words = view.safe(reason.text)
-    return line(Span(" stopped ", Role.WARNING), words)
+    return line(Span(" stopped ", Role.WARNING), view.safe(reason.text))
 
 
 def _sources(about: SessionInfo, view: View) -> str:

@@ -1,4 +1,4 @@
-"""The node as tables: its condition, its runtime, sources of pods, workers, images."""
+"""Format the node as tables: conditions, runtime, sources of pods, workers, images."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from probetui.presentation.text.view import View
 
 _NONE = "-"
 _ID = len("sha256:") + 12
-"""Characters of an image's ID that are shown."""
+"""The number of characters that are shown of an image's ID."""
 
 _RELIST_THRESHOLD = "threshold 3m0s"
 
 
 def node_lines(snapshot: Snapshot, runtime_name: str, view: View) -> list[Line]:
-    """Return all that the kubelet knows apart from the pods themselves."""
+    """Return the kubelet's state besides the pods."""
     node = snapshot.node
     gap = describe_row(0)
     rows = [
@@ -56,10 +56,14 @@ def _conditions(node: NodeSnapshot, view: View) -> Iterator[DescribeRow]:
     )
     is_active = "PLEG" not in node.not_ready
     yield _condition("PLEG", relisted, "", is_true=is_active)
-    for one in node.conditions:
-        reason = ": ".join(filter(None, (one.reason, one.message)))
-        as_of = _ago(node.checked_at, view)
-        yield _condition(one.type, as_of, view.safe(reason), is_true=one.status)
+    for condition in node.conditions:
+        reason = ": ".join(filter(None, (condition.reason, condition.message)))
+        yield _condition(
+            condition.type,
+            _ago(node.checked_at, view),
+            view.safe(reason),
+            is_true=condition.status,
+        )
     if not node.conditions:
         yield describe_row(1, "(the runtime is not asked for more)", role=Role.MUTED)
     if node.status_error:

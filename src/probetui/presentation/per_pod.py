@@ -1,4 +1,7 @@
-"""What is found out about each pod of a snapshot, and again only if it has changed."""
+"""Values computed from each pod of a snapshot, again only for pods that have changed.
+
+A snapshot reuses the objects of unchanged pods, so identity tells what has changed.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,18 @@ T = TypeVar("T")
 def changed_pods(
     pods: Sequence[PodSnapshot], before: Sequence[PodSnapshot]
 ) -> Sequence[PodSnapshot]:
-    """Return the pods that are not in the same place as before, with the same value."""
+    """Return the pods that are not the same object at the same index as before."""
     if len(pods) != len(before):
         return pods
     return [pod for pod, known in zip(pods, before, strict=True) if pod is not known]
 
 
 class PerPod(Generic[T]):
-    """Remembers one value for each pod, in the order of the pods."""
+    """Caches one value for each pod, in the order of the pods.
+
+    Args:
+        find: computes the value of a pod.
+    """
 
     def __init__(self, find: Callable[[PodSnapshot], T]) -> None:
         self._find = find
@@ -28,7 +35,7 @@ class PerPod(Generic[T]):
         self._values: Sequence[T] = ()
 
     def of(self, pods: Sequence[PodSnapshot]) -> Sequence[T]:
-        """Return the values for pods; a snapshot keeps those that did not change."""
+        """Return the values of pods, computed only for those that have changed."""
         if len(pods) != len(self._pods):
             self._values = [self._find(pod) for pod in pods]
         else:

@@ -1,4 +1,4 @@
-"""Pods: their conditions, and what a reload of the manifests changes."""
+"""Format the conditions of a pod, and the changes by a reload of the manifests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from probetui.presentation.text.view import View
 
 
 def condition_lines(pod: PodSnapshot, name: str, view: View) -> list[Line]:
-    """Return a heading and a line for each condition that is not true; else nothing."""
+    """Return a heading and a line for each condition that is not True, if any."""
     shown = [
         condition
         for condition in pod.status.conditions
@@ -41,7 +41,7 @@ def condition_lines(pod: PodSnapshot, name: str, view: View) -> list[Line]:
 
 
 class PodChange(Struct, frozen=True):
-    """A pod that is new (`before` None), gone (`after` None), or not as it was."""
+    """A pod that is new (`before` is None), gone (`after` is None) or changed."""
 
     before: Pod | None
     after: Pod | None
@@ -55,26 +55,25 @@ class PodChange(Struct, frozen=True):
 
 
 def pod_changes(before: Sequence[Pod], after: Sequence[Pod]) -> tuple[PodChange, ...]:
-    """Return what is not the same, in the order of what is asked for.
-
-    Pods are the same pod if they have the same name.
-    """
+    """Compare pods by namespace and name; return the changes in the new order."""
     old = {(pod.namespace, pod.name): pod for pod in before}
     new = {(pod.namespace, pod.name): pod for pod in after}
     return tuple(
-        PodChange(one, other, fields)
+        PodChange(old_pod, new_pod, fields)
         for key in dict.fromkeys((*new, *old))
-        if (one := old.get(key)) is not (other := new.get(key))
-        and (fields := _fields(one, other)) is not None
+        if (old_pod := old.get(key)) is not (new_pod := new.get(key))
+        and (fields := _changed_fields(old_pod, new_pod)) is not None
     )
 
 
 def change_lines(changes: Sequence[PodChange], view: View) -> list[Line]:
-    """Return what is to change, pod by pod, and what that does to its probes."""
+    """Return the changes pod by pod, with their effect on probes."""
     return [row for change in changes for row in _lines(change, view)]
 
 
-def _fields(before: Pod | None, after: Pod | None) -> tuple[FieldChange, ...] | None:
+def _changed_fields(
+    before: Pod | None, after: Pod | None
+) -> tuple[FieldChange, ...] | None:
     """Return the fields that differ, None if the pods are the same."""
     if before is None or after is None:
         return ()
@@ -88,21 +87,19 @@ def _lines(change: PodChange, view: View) -> Iterator[Line]:
     elif change.after is None:
         yield line(Span("- ", Role.ERROR), name, "  gone: will be deleted")
     else:
-        is_same = change.before.uid == change.after.uid
-        follows = _in_place() if is_same else _as_a_new_pod(change.after)
-        yield line(Span("~ ", Role.WARNING), name, follows)
+        # The kubelet updates a pod that kept its UID in place.
+        effect = (
+            "  changed, same UID: containers and probe workers continue"
+            if change.before.uid == change.after.uid
+            else _effect_of_new_uid(change.after)
+        )
+        yield line(Span("~ ", Role.WARNING), name, effect)
     for path, before, after in change.fields:
         values = f"{view.safe(before) or '(none)'} -> {view.safe(after) or '(none)'}"
         yield line(f"    {view.safe(path)}  ", muted(values))
 
 
-def _in_place() -> str:
-    """Return what the kubelet does with a pod that kept its UID."""
-    return "  changed, same UID: containers and probe workers continue"
-
-
-def _as_a_new_pod(pod: Pod) -> str:
-    """Return what the kubelet does with a manifest of another UID."""
+def _effect_of_new_uid(pod: Pod) -> str:
     workers = [
         f"{container.name} {kind.lower()}"
         for container in pod.all_containers()

@@ -1,7 +1,7 @@
-"""Reports: what a command came to, as a value that has every form of `-o`.
+"""Reports: the result of a command as a value, which has every form of `-o`.
 
-A report does not know where it goes: `probetui.cli.reports.emit` prints it, for
-programs by its value, whole, and for people part by part, each when it is made.
+A report does not print itself: `probetui.cli.reports.emit` does. JSON and YAML are made
+of its value as a whole; other forms are printed part by part, as they are produced.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ from msgspec import Struct
 
 
 class Table(Struct, frozen=True):
-    """Cells by the headings of their columns; all rows have the same."""
+    """Rows of cells, by the headings of their columns; all rows have the same keys."""
 
     rows: Sequence[Mapping[str, str]]
     has_headings: bool = True
 
 
 class Document(Struct, frozen=True):
-    """A text with line breaks of its own, which is printed whole."""
+    """A text of several lines, which is printed as it is."""
 
     text: str
 
 
 Part: TypeAlias = str | Table | Document
-"""A part of a report for people; a string is one line."""
+"""A part of a report; a string is one line."""
 
 
 class Report(Protocol):
-    """What a command came to."""
+    """The result of a command."""
 
     def value(self) -> object:
-        """Return what JSON and YAML have: structs, mappings, sequences, scalars."""
+        """Return the value for JSON and YAML: structs, mappings, sequences, scalars."""
 
     def parts(self, form: str, /) -> Iterable[Part]:
-        """Return the parts in a form for people: text, table, wide or name."""
+        """Return the parts for any other form, such as text, table, wide or name."""
 
 
 def separated(groups: Iterable[Iterable[Part]]) -> Iterator[Part]:

@@ -1,7 +1,7 @@
-"""A session's state as JSON, for programs: one description to write and to publish it.
+"""A session's state as JSON; the structs give both the encoder and the JSON Schema.
 
-Names of fields are those of the record. Durations are in seconds, except `ms`; instants
-are RFC 3339 in UTC.
+Field names are those of the record. Durations are in seconds, except `ms`; instants are
+RFC 3339 in UTC.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _RESULT_WORDS = {result: word for word, result in RESULTS.items()}
 
 
 class _StateContext(Struct, frozen=True):
-    """What a snapshot lacks: the mask, the runtime's name, what probes showed."""
+    """What a snapshot lacks: the mask, the runtime's name, refusals and findings."""
 
     mask: Mask
     runtime_name: str
@@ -81,24 +81,26 @@ def state_text(
     mask: Mask,
     past: SessionHistory | None = None,
 ) -> str:
-    """Return a session's state as indented JSON, secrets masked, with a newline.
+    """Return a session's state as indented JSON with secrets masked, and a newline.
 
-    The `past` has why probes were refused, and their findings. A byte that is not UTF-8
-    is an escaped lone surrogate, as in the record.
+    The `past` gives refusals and findings. A byte that is not UTF-8 becomes an escaped
+    lone surrogate, as in the record.
     """
     context = _StateContext(mask, runtime_name, past or SessionHistory(()))
     state = _codec_of(SessionState).encode(snapshot, context)
-    # Not by msgspec's own encoder: it refuses lone surrogates.
+    # Not msgspec's encoder, which refuses lone surrogates.
     return json.dumps(state, indent=2) + "\n"
 
 
 def _write_refusal(tick: TickEntry, context: _StateContext) -> Any:
-    look = context.container(tick.key).listeners(tick)
-    return None if look is None else _codec_of(RefusalObject).encode(look, context)
+    lookup = context.container(tick.key).listeners(tick)
+    if lookup is None:
+        return None
+    return _codec_of(RefusalObject).encode(lookup, context)
 
 
-def _write_refusal_text(look: ListenersEntry, context: _StateContext) -> str:
-    return context.mask.text(refusal_text(look))
+def _write_refusal_text(lookup: ListenersEntry, context: _StateContext) -> str:
+    return context.mask.text(refusal_text(lookup))
 
 
 def _write_findings(probe: ProbeSnapshot, context: _StateContext) -> Any:
@@ -167,7 +169,7 @@ def _find_runtime(_snapshot: Snapshot, context: _StateContext) -> str:
 
 
 def _mask_messages(value: Any, mask: Mask, name: str = "") -> Any:
-    """Return an object of the API without secrets in its messages."""
+    """Return an API object with secrets masked in its messages."""
     match value:
         case dict():
             return {key: _mask_messages(item, mask, key) for key, item in value.items()}
@@ -215,18 +217,18 @@ class EndpointObject(StateObject, frozen=True):
 class RefusalObject(StateObject, frozen=True):
     """Why a connection was refused, by where the container listened.
 
-    `listeners` is null where that cannot be seen, for which `problem` is the reason;
-    `message` has it in words.
+    `listeners` is null if that is unknown; `problem` is then the reason. `message` is
+    the explanation as a sentence.
     """
 
     at: Instant
     refused: Annotated[
-        EndpointObject, Meta(description="where the probe went"), At("refused_at")
+        EndpointObject, Meta(description="where the probe connected"), At("refused_at")
     ]
     listeners: Annotated[list[EndpointObject] | None, At("listeners.endpoints")]
     extent: Annotated[
         ListenerScope | None,
-        Meta(description="whose network it is, so whose listeners"),
+        Meta(description="whose network, and so whose listeners, were searched"),
         At("listeners.extent"),
     ]
     problem: MaskedText
@@ -234,9 +236,9 @@ class RefusalObject(StateObject, frozen=True):
 
 
 class FindingObject(StateObject, frozen=True):
-    """What a probe showed to be likely not meant so.
+    """A likely mistake that a probe revealed.
 
-    `path` is a field of the pod, `place` where it stands in the manifest.
+    `path` is a field of the pod, `place` its position in the manifest.
     """
 
     at: Instant
@@ -279,13 +281,13 @@ class LastRunObject(StateObject, frozen=True):
     attempts: list[AttemptObject]
     refusal: Annotated[
         RefusalObject | None,
-        Meta(description="null: not refused, or why is not known"),
+        Meta(description="null: not refused, or the reason is unknown"),
         Computed(_write_refusal),
     ]
 
 
 class CountsObject(StateObject, frozen=True):
-    """What the ticks of a probe have come to."""
+    """The number of ticks of a probe, by outcome."""
 
     ticks: Count
     successes: Count
@@ -295,7 +297,7 @@ class CountsObject(StateObject, frozen=True):
 
 
 class ProbeObject(StateObject, frozen=True):
-    """One probe and its worker, as they stand."""
+    """One probe and its worker."""
 
     probe: ProbeTypeWord
     spec: Annotated[ApiObject, Meta(title="v1.Probe"), Computed(_write_spec)]
@@ -306,12 +308,12 @@ class ProbeObject(StateObject, frozen=True):
     on_hold: bool
     muted: bool
     injections: list[Injected]
-    delay: Annotated[Seconds, Meta(description="added to every answer by a person")]
+    delay: Annotated[Seconds, Meta(description="the user's delay of each outcome")]
     in_flight_since: Instant | None
     next_tick_at: Instant | None
     next_skip: Annotated[
         Skip | None,
-        Meta(description="what the next tick would do; null: probe"),
+        Meta(description="why the next tick will not probe; null: it will"),
         At("upcoming_skip"),
     ]
     delay_until: Instant | None
@@ -338,7 +340,7 @@ class StoppingObject(StateObject, frozen=True):
 
 
 class BackoffObject(StateObject, frozen=True):
-    """What crash-loop back-off holds for a container."""
+    """The crash-loop back-off of a container."""
 
     window: Seconds
     since: Instant | None
@@ -346,12 +348,14 @@ class BackoffObject(StateObject, frozen=True):
     next_window: Seconds
     latest: Annotated[
         Instant | None,
-        Meta(description="until when the restart comes; null: it does not wait"),
+        Meta(
+            description="when the restart comes at the latest; null: it does not wait"
+        ),
     ]
 
 
 class LastExitObject(StateObject, frozen=True):
-    """How an instance ended."""
+    """The end of the previous instance."""
 
     at: Instant
     exit_code: int
@@ -388,13 +392,13 @@ class PodObject(StateObject, frozen=True):
     pod_uid: Annotated[str, At("pod.uid")] = field(name="podUID")
     phase: Annotated[PodPhase, At("status.phase")]
     worker_state: Annotated[PodWorkerState, At("state")]
-    operation: Annotated[MaskedText, Meta(description="what is being done for it now")]
+    operation: Annotated[MaskedText, Meta(description="the operation in progress")]
     status: Annotated[ApiObject, Meta(title="v1.PodStatus"), Leaf(_write_pod_status)]
     containers: list[ContainerObject]
 
 
 class QueuedObject(StateObject, frozen=True):
-    """A tick to come."""
+    """An upcoming tick."""
 
     pod_uid: Annotated[str, At("key.pod_uid")] = field(name="podUID")
     container: Annotated[str, At("key.container_name")]
@@ -403,7 +407,7 @@ class QueuedObject(StateObject, frozen=True):
 
 
 class SessionState(StateObject, frozen=True, kw_only=True):
-    """A whole session at one instant."""
+    """The state of a session at one instant."""
 
     api_version: Annotated[
         Literal[STATE_API_VERSION],  # type: ignore[valid-type]  # a constant
@@ -440,7 +444,7 @@ _KINDS: Mapping[type[msgspec.Struct], type[Any]] = {
     SessionState: Snapshot,
     StoppingObject: StoppingSnapshot,
 }
-"""What each object describes."""
+"""The struct that each object is written from."""
 
 _SCHEMA_NAMES: Mapping[type, str] = {
     TickAction: "Action",

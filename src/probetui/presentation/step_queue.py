@@ -1,4 +1,4 @@
-"""The step pane: what is due next, and what the last step changed."""
+"""The step pane: the queue of next events, and the changes by the last step."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from probetui.presentation.tick.report import report_tick, run_count
 
 NOTHING_YET = "No step yet: . runs the next tick, S runs to the next change."
 
-_WORDS = {
+_KINDS = {
     UpcomingKind.HELD_RESULT: "held back",
     UpcomingKind.TRIGGER: "trigger",
     UpcomingKind.TICK: "",
@@ -44,15 +44,15 @@ _NO_BACKOFF = "none"
 _SKIP = "skip: "
 
 VALUES_AT = 16
-"""Cells before what stands beside a label."""
+"""The column, in cells, of the value after a label."""
 
 
 def queue_lines(
     snapshot: Snapshot, names: Mapping[str, str], view: View
 ) -> Iterator[Line]:
-    """Yield what comes next, in order; the first step is marked.
+    """Yield the next events, in order; the first step is marked.
 
-    `names` says what to call each pod, by UID.
+    `names` has the shown names of pods, by UID.
     """
     first_step = next(
         (upcoming for upcoming in snapshot.upcoming if upcoming.is_step), None
@@ -73,7 +73,7 @@ def queue_lines(
 
 
 def stop_line(snapshot: Snapshot) -> Line:
-    """Return who paused, in short; empty while nobody did."""
+    """Return the state of the pause; empty if the session is not paused."""
     if snapshot.is_running_to_change:
         return line(Span("running to a change", Role.WARNING))
     if not snapshot.is_paused:
@@ -84,7 +84,7 @@ def stop_line(snapshot: Snapshot) -> Line:
 
 
 class StepChange(Struct, frozen=True):
-    """One thing that a step may have changed, before and after."""
+    """One value before and after a step."""
 
     name: str
     before: str
@@ -97,7 +97,7 @@ def step_lines(
     names: Mapping[str, str],
     view: View,
 ) -> Iterator[Line]:
-    """Yield what the last step, or run to a change, did: effect, changes, events.
+    """Yield effect, changes and events of the last step or run to a change.
 
     `journal` has at least the newest entries; those since the step are its effects.
     """
@@ -126,7 +126,7 @@ def step_lines(
 
 
 def step_subject(snapshot: Snapshot, names: Mapping[str, str], view: View) -> Line:
-    """Return the probe that the last step was about; empty if not exactly one was."""
+    """Return the name of the last step's probe; empty unless it is exactly one."""
     step = snapshot.last_step
     if step is None:
         return EMPTY
@@ -142,7 +142,7 @@ def _subject(key: ProbeKey, names: Mapping[str, str], view: View) -> Line:
 def step_changes(
     before: SteppedProbe, after: SteppedProbe, tick: TickEntry | None = None
 ) -> Iterator[StepChange]:
-    """Yield the state of a probe and its container, before and after a tick."""
+    """Yield the values of a probe and its container before and after a tick."""
     reset = f"{_counted(tick)}, reset to 0" if tick and tick.result else ""
     is_reset = reset and not after.probe.result_run
     yield StepChange(
@@ -164,14 +164,14 @@ def step_changes(
 
 
 class SteppedProbe(Struct, frozen=True):
-    """A container and one of its probes, as they stood at one moment."""
+    """A container and one of its probes, at one instant."""
 
     container: ContainerSnapshot
     probe: ProbeSnapshot
 
 
 def find_probe(pods: Iterable[PodSnapshot], key: ProbeKey) -> SteppedProbe | None:
-    """Return a probe and its container among some pods, None if it is not there."""
+    """Return the probe with a key and its container, or None."""
     for pod in pods:
         if pod.pod.uid == key.pod_uid:
             for container in pod.containers:
@@ -184,20 +184,20 @@ def find_probe(pods: Iterable[PodSnapshot], key: ProbeKey) -> SteppedProbe | Non
 def changed_probes(
     before: Iterable[PodSnapshot], after: Iterable[PodSnapshot]
 ) -> tuple[ProbeKey, ...]:
-    """Return the probes of which something that matters has changed."""
+    """Return the probes of which more than the result run has changed."""
     known = {snapshot.pod.uid: snapshot for snapshot in before}
-    found = []
+    changed = []
     for pod in after:
         earlier = known.get(pod.pod.uid)
         if earlier is None or earlier is pod:
             continue
         for container in pod.containers:
             for probe in container.probes:
-                was = find_probe((earlier,), probe.key)
-                now = SteppedProbe(container, probe)
-                if was is not None and _differ(was, now):
-                    found.append(probe.key)
-    return tuple(found)
+                old = find_probe((earlier,), probe.key)
+                new = SteppedProbe(container, probe)
+                if old is not None and _differ(old, new):
+                    changed.append(probe.key)
+    return tuple(changed)
 
 
 def _differ(before: SteppedProbe, after: SteppedProbe) -> bool:
@@ -209,7 +209,7 @@ def _differ(before: SteppedProbe, after: SteppedProbe) -> bool:
 
 
 def _decisive_tick(entries: Sequence[JournalEntry], key: ProbeKey) -> TickEntry | None:
-    """Return the probe's last tick that had an effect, or its last tick."""
+    """Return the probe's last tick that had an effect, or else its last tick."""
     ticks = [
         entry for entry in entries if isinstance(entry, TickEntry) and entry.key == key
     ]
@@ -227,7 +227,7 @@ def _effect_line(tick: TickEntry) -> Line:
 
 
 def _change_lines(changes: Iterable[StepChange]) -> Iterator[Line]:
-    """Yield a line for each change, and one for all that is as before."""
+    """Yield a line for each change, and one for all unchanged values."""
     same = []
     for change in changes:
         if change.before == change.after:
@@ -262,7 +262,7 @@ def _ahead(upcoming: Upcoming, view: View) -> str:
 
 
 def _clock(upcoming: Upcoming, snapshot: Snapshot, view: View) -> str:
-    """Return when it comes, by the clock that the header shows."""
+    """Format the time of an event on the clock that the header shows."""
     if snapshot.playback is not None:
         return format_stopwatch(upcoming.at - snapshot.started_at)
     return view.times.clock(upcoming.at)
@@ -273,11 +273,11 @@ def _name(upcoming: Upcoming, names: Mapping[str, str], view: View) -> str:
 
 
 def _action(upcoming: Upcoming, snapshot: Snapshot, view: View) -> Line:
-    """Describe the next event; skipped ticks come last."""
-    word, what = _WORDS[upcoming.what], _what(upcoming, snapshot, view)
-    gap = "  " if word and what else ""
-    role = Role.MUTED if what.startswith(_SKIP) else Role.PLAIN
-    return line(Span(word, _role(upcoming)), gap, Span(what, role))
+    """Describe an upcoming event: its kind, and what a tick will do."""
+    kind, effect = _KINDS[upcoming.what], _describe_tick(upcoming, snapshot, view)
+    gap = "  " if kind and effect else ""
+    role = Role.MUTED if effect.startswith(_SKIP) else Role.PLAIN
+    return line(Span(kind, _role(upcoming)), gap, Span(effect, role))
 
 
 def _role(upcoming: Upcoming) -> Role:
@@ -286,15 +286,15 @@ def _role(upcoming: Upcoming) -> Role:
     return Role.PLAIN if upcoming.is_step else Role.MUTED
 
 
-def _what(upcoming: Upcoming, snapshot: Snapshot, view: View) -> str:
-    """Return what a tick would do: probe, with what, or skip, and why."""
+def _describe_tick(upcoming: Upcoming, snapshot: Snapshot, view: View) -> str:
+    """Describe what a tick will do: run its handler, or skip for a reason."""
     if upcoming.probe_type is None or not upcoming.is_step:
         return ""
     key = ProbeKey(upcoming.pod_uid, upcoming.container_name, upcoming.probe_type)
-    found = find_probe(snapshot.pods, key)
-    if found is None:
+    stepped = find_probe(snapshot.pods, key)
+    if stepped is None:
         return ""
-    probe = found.probe
+    probe = stepped.probe
     if upcoming.what is UpcomingKind.HELD_RESULT:
         return "would kill"
     if reason := upcoming_skip_text(probe):
@@ -326,7 +326,7 @@ def _stored(probe: ProbeSnapshot) -> str:
     return "none" if probe.stored_result is None else str(probe.stored_result)
 
 
-def _yes(flag: bool) -> str:  # noqa: FBT001  # the flag is the thing to be said
+def _yes(flag: bool) -> str:  # noqa: FBT001  # the flag is what is formatted
     return "yes" if flag else "no"
 
 

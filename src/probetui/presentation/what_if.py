@@ -1,4 +1,4 @@
-"""The reports of `whatif`: a session beside what it would have been."""
+"""The reports of `whatif`: a session beside its rerun under other settings."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _SECOND = timedelta(seconds=1)
 
 
 class WhatIfReport(Struct, frozen=True):
-    """A recorded session, and what it would have been under other settings.
+    """A recorded session, and its rerun under other settings.
 
     Attributes:
-        record: the file of the record.
-        settings: the other settings, as options have them.
+        record: the path of the record.
+        settings: the other settings, as the options have them.
         kubelet: the version of the rerun.
         started_at: when the session began.
-        simulated_from: when the rerun left the record; None for never.
-        pods: those of the session, by UID.
-        recorded: what the session came to.
-        rerun: what it would have come to.
+        simulated_from: when the rerun left the record, None if it never did.
+        pods: the pods of the session, by UID.
+        recorded: the outcome of the session.
+        rerun: the outcome of the rerun.
         differences: what happened in only one of them.
-        changed: the pods whose settings are others, by UID; tables leave out the rest.
-        gaps: how many outcomes were never measured, by the reason.
+        changed: the UIDs of pods with other settings; tables omit the others.
+        gaps: how many outcomes were assumed, not measured, by reason.
     """
 
     record: str
@@ -172,7 +172,7 @@ def _totals_value(totals: ContainerTotals) -> dict[str, Any]:
 
 
 class SweptValue(Struct, frozen=True):
-    """One value of a sweep, and what the container came to with it."""
+    """One value of a sweep, and the totals of the container with it."""
 
     value: str
     is_recorded: bool
@@ -180,19 +180,19 @@ class SweptValue(Struct, frozen=True):
 
 
 class SweepReport(Struct, frozen=True):
-    """A recorded session under one value of a setting after another.
+    """Reruns of a recorded session, one for each value of a setting.
 
     Attributes:
-        record: the file of the record.
-        settings: the settings that are the same for all values.
+        record: the path of the record.
+        settings: the settings that all reruns share.
         kubelet: the version of the reruns.
-        namespace: the namespace of the pod whose probe it is.
-        pod: its name.
-        container: the container of the probe.
+        namespace: the namespace of the probe's pod.
+        pod: the name of the pod.
+        container: the name of the container.
         probe_type: the type of the probe.
-        field: the setting that has other values.
-        values: the values, in their order.
-        is_ascii: draw bars of ASCII.
+        field: the setting that varies.
+        values: the values, in order.
+        is_ascii: whether to draw bars in ASCII.
     """
 
     record: str
@@ -228,7 +228,7 @@ class SweepReport(Struct, frozen=True):
         }
 
     def parts(self, _form: str) -> Iterator[Part]:
-        """Yield a table with a bar for what the probe is there to decide."""
+        """Yield a table with bars for kills or, for readiness, the time not ready."""
         kind = self.probe_type.lower()
         yield f"{self.pod}/{self.container}: {self.field} of its {kind} probe"
         yield ""
@@ -256,7 +256,7 @@ class SweepReport(Struct, frozen=True):
 
 
 def bar(amount: float, most: float, *, is_ascii: bool) -> str:
-    """Return a bar whose length is an amount's part of the most there is."""
+    """Draw a bar whose length is `amount` in proportion to `most`."""
     if most <= 0:
         return ""
     if is_ascii:

@@ -1,4 +1,4 @@
-"""The end of a wait in back-off in words: a range, as the pod's next sync ends it."""
+"""Format the end of a back-off: a range, because the pod's next sync ends it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _ROUNDS_UP = _SECOND - timedelta.resolution
 def range_of_wait(
     wait: BackoffEntry | BackoffSnapshot, rules: KubeletRules
 ) -> InstantRange | None:
-    """Return between which instants the restart after a wait comes, None without one.
+    """Return the earliest and latest restart after a wait, None if there is no wait.
 
-    The `rules` count where the wait does not say it, as in old records.
+    `rules` are for old records, whose waits do not have the latest instant.
     """
     if wait.until is None:
         return None
@@ -31,7 +31,7 @@ def range_of_wait(
 
 
 def late_sync(rules: KubeletRules) -> str:
-    """Return how far a wait can exceed its window: `plus up to 16s`."""
+    """Format how far a wait can exceed its window: `plus up to 16s`."""
     window = KubeletConfig().backoff_max
     began = datetime.min.replace(tzinfo=UTC)
     earliest, latest = restart_range(began + window, window, rules)
@@ -42,9 +42,9 @@ def late_sync(rules: KubeletRules) -> str:
 
 
 def format_due(due: InstantRange, now: datetime) -> str:
-    """Return when something is due: `in 14s to 30s`, `within 9s`.
+    """Format when something is due: `in 14s to 30s`, `within 9s`.
 
-    Past its latest instant it is due at the pod's next sync, which is held up.
+    After the latest instant, only the delayed next sync of the pod can be named.
     """
     if now > due.latest:
         return AT_NEXT_SYNC
@@ -55,15 +55,15 @@ def format_due(due: InstantRange, now: datetime) -> str:
 
 
 def format_latest(due: InstantRange, now: datetime) -> str:
-    """Return in how long something is due at the latest: `30s`."""
+    """Format the longest time until something is due: `30s`."""
     return format_longest(due.latest - now)
 
 
 def format_longest(length: timedelta) -> str:
-    """Return how long something takes at most, rounded up to a second: `30s`."""
+    """Format a longest time, rounded up to a second: `30s`."""
     return format_age(rounded_up(length))
 
 
 def rounded_up(length: timedelta) -> timedelta:
-    """Return a length in whole seconds, none of it left out."""
+    """Round up to whole seconds."""
     return (length + _ROUNDS_UP) // _SECOND * _SECOND

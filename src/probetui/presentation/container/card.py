@@ -1,4 +1,4 @@
-"""The verdict card: how one probe stands, what comes next, and at most four facts."""
+"""The verdict card: the state of one probe, what comes next, and up to four facts."""
 
 from __future__ import annotations
 
@@ -49,36 +49,36 @@ from probetui.presentation.tick.strips import short_strip
 _MOST_FACTS = 4
 _BETWEEN_FACTS = 4
 _IN_ONE_ROW = 72
-"""Cells from which on the facts stand in one row."""
+"""The least width, in cells, at which all facts are in one row."""
 
 _IN_TWO_COLUMNS = 40
 _LEAST_SENTENCE = 20
 
 _LOW = 6
-"""Below so many rows there is one for each thing that matters most."""
+"""The least height of a full card; below it each essential thing gets one row."""
 
 _INSTANCES_ALONE = 3
 
 
 def card_tone(subject: Subject, view: View) -> Tone:
-    """Return the severity of what is selected."""
+    """Return the severity of the selected container or probe."""
     if subject.probe is None:
         return unprobed_verdict(subject.pod, subject.container, view, 0).tone
     return _verdict(subject, view, 0).tone
 
 
 def card_lines(subject: Subject, view: View, width: int, height: int) -> list[Line]:
-    """Return the card, and below it what else there is room for.
+    """Return the card, with as many details below it as fit.
 
-    What is believed, planned and done comes first; rows without news are left out.
+    Verdict, facts and handler come first; rows that would say nothing are left out.
     """
     if subject.probe is None:
         return _without_probe(subject, view, width, height)
     head = verdict_lines(subject, view, width)
     handler = list(_handler(subject, view, width))
-    wrong = list(_diagnostic_rows(subject.probe, subject, view, width))
-    room = max(height - len(head) - len(handler) - len(wrong), 1)
-    body = [*fact_rows(subject, view, width)[:room], *handler, *wrong]
+    problems = list(_diagnostic_rows(subject.probe, subject, view, width))
+    room = max(height - len(head) - len(handler) - len(problems), 1)
+    body = [*fact_rows(subject, view, width)[:room], *handler, *problems]
     is_roomy = height > len(head) + len(body) + 1
     lines = [*head, *((EMPTY,) if is_roomy else ()), *body]
     return with_room(lines, _details(subject, view, width), height)
@@ -87,7 +87,7 @@ def card_lines(subject: Subject, view: View, width: int, height: int) -> list[Li
 def lone_card_lines(
     subject: Subject, view: View, width: int, height: int
 ) -> list[Line]:
-    """Return the card with ticks, output and reason below it: nothing else has them."""
+    """Return the card with ticks, output and reason, for a screen of only the card."""
     probe = subject.probe
     if probe is None:
         return _without_probe(subject, view, width, height)
@@ -116,9 +116,10 @@ def lone_card_lines(
 
 
 def brief_card_lines(subject: Subject, view: View, width: int) -> list[Line]:
-    """Return all of one probe that is worth a few lines beside another's card.
+    """Return a short card for a probe beside another probe's card.
 
-    What both share, a kill or a wait, and the facts of the container, are there.
+    It has only what is the probe's own: the other card shows a kill, a back-off and the
+    facts of the container.
     """
     probe = subject.probe
     if probe is None:
@@ -141,7 +142,7 @@ def brief_card_lines(subject: Subject, view: View, width: int) -> list[Line]:
 
 
 def one_line_card(subject: Subject, view: View, width: int) -> Line:
-    """Return state and sentence on one line: `FAILING kill in 3.1s if ...`."""
+    """Return the verdict on one line: `FAILING kill in 3.1s if ...`."""
     if subject.probe is None:
         return why_line(subject, view)
     verdict = _verdict(subject, view, width)
@@ -157,23 +158,23 @@ def _verdict(subject: Subject, view: View, width: int) -> ProbeVerdict:
 def verdict_lines(subject: Subject, view: View, width: int) -> list[Line]:
     """Return badge and meter, then the sentence.
 
-    What people have chosen stands beside the meter, or below it if there is no room.
+    The user's overrides stand beside the meter or, if they do not fit, below it.
     """
     probe = subject.probe
     assert probe is not None  # noqa: S101  # the caller's condition
-    chosen = override_spans(probe)
-    taken = len("  ".join(span.text for span in chosen)) + 2 if chosen else 0
+    overrides = override_spans(probe)
+    taken = len("  ".join(span.text for span in overrides)) + 2 if overrides else 0
     verdict = _verdict(subject, view, width - BADGE - 2 - taken)
-    return _verdict_rows(verdict, chosen, width)
+    return _verdict_rows(verdict, overrides, width)
 
 
 def _verdict_rows(
-    verdict: ProbeVerdict, chosen: Sequence[Span], width: int
+    verdict: ProbeVerdict, overrides: Sequence[Span], width: int
 ) -> list[Line]:
     first = line(verdict.badge, "  ", *verdict.meter)
     rows = [first]
-    if chosen:
-        beside = line(*(part for span in chosen for part in ("  ", span)))
+    if overrides:
+        beside = line(*(part for span in overrides for part in ("  ", span)))
         is_beside = len(text_of((*first, *beside))) <= width
         rows = [line(*first, *beside)] if is_beside else [first, line(*beside[1:])]
     role = ROLES[verdict.tone]
@@ -188,30 +189,30 @@ def _verdict_rows(
 def fact_rows(
     subject: Subject, view: View, width: int, *, without: Collection[str] = ()
 ) -> list[Line]:
-    """Return the facts in two columns, or in one row where there is room.
+    """Return the facts in one row if the width allows, else in two columns or one.
 
-    A fact that would be cut in that row is left out: it is the least of them.
-    `without` names those that stand elsewhere.
+    They come in order of importance; one that does not fit in the row is left out.
+    `without` names the facts that are shown elsewhere.
     """
     facts = [fact for fact in _facts(subject, view) if fact[0] not in without]
-    return _rows_of_facts(facts[:_MOST_FACTS], width)
+    return _lay_out_facts(facts[:_MOST_FACTS], width)
 
 
-def _rows_of_facts(facts: Sequence[tuple[str, Line]], width: int) -> list[Line]:
+def _lay_out_facts(facts: Sequence[tuple[str, Line]], width: int) -> list[Line]:
     if width >= _IN_ONE_ROW:
         gap = " " * _BETWEEN_FACTS
-        whole: Line = EMPTY
+        row: Line = EMPTY
         for label, value in facts:
-            longer = line(*whole, gap if whole else "", muted(f"{label}  "), *value)
-            whole = longer if _fit([longer], width) else whole
-        return [whole]
+            longer = line(*row, gap if row else "", muted(f"{label}  "), *value)
+            row = longer if _fit([longer], width) else row
+        return [row]
     columns = 1 if width < _IN_TWO_COLUMNS else 2
     room = width // columns
     rows = []
     for start in range(0, len(facts), columns):
         row = EMPTY
-        for place, (label, value) in enumerate(facts[start : start + columns]):
-            gap = " " * max(place * room - len(text_of(row)), 2 if place else 0)
+        for column, (label, value) in enumerate(facts[start : start + columns]):
+            gap = " " * max(column * room - len(text_of(row)), 2 if column else 0)
             row = line(*row, gap, muted(f"{label}  "), *value)
         rows.append(row)
     return rows
@@ -222,7 +223,7 @@ def _believed(subject: Subject, probe: ProbeSnapshot) -> Span:
 
 
 def _facts(subject: Subject, view: View) -> Iterator[tuple[str, Line]]:
-    """Yield what there is to know besides the verdict; nothing that is `no` or over."""
+    """Yield labels and values besides the verdict, without those that do not apply."""
     container, probe = subject.container, subject.probe
     assert probe is not None  # noqa: S101  # the caller's condition
     yield "believed", line(_believed(subject, probe))
@@ -249,7 +250,7 @@ def _facts(subject: Subject, view: View) -> Iterator[tuple[str, Line]]:
 
 
 def _restart(forecast: BackoffForecast | None) -> str:
-    """Return whether a restart would follow a kill, and whether it would wait."""
+    """Format whether a kill leads to a restart, and with which back-off."""
     if forecast is None:
         return "never (policy)"
     match forecast.waits:
@@ -264,20 +265,22 @@ def _restart(forecast: BackoffForecast | None) -> str:
 def _diagnostic_rows(
     probe: ProbeSnapshot, subject: Subject, view: View, width: int
 ) -> Iterator[Line]:
-    """Yield what is wrong with a probe; what is longer than a row goes on below."""
-    for found in diagnostic_lines(probe.key, probe.last_run, subject.history, view):
-        if _fit([found], width):
-            yield found
+    """Yield the diagnostics of a probe, wrapped to the width."""
+    for row in diagnostic_lines(probe.key, probe.last_run, subject.history, view):
+        if _fit([row], width):
+            yield row
             continue
-        label, words, *_ = found
+        label, message, *_ = row
         name = label.text.strip()
-        first, *others = wrap_text(f"{name}  {words.text}", max(width, _LEAST_SENTENCE))
-        yield line(muted(name), Span(first.removeprefix(name), words.role))
-        yield from (line(words._replace(text=row)) for row in others)
+        first, *others = wrap_text(
+            f"{name}  {message.text}", max(width, _LEAST_SENTENCE)
+        )
+        yield line(muted(name), Span(first.removeprefix(name), message.role))
+        yield from (line(message._replace(text=other)) for other in others)
 
 
 def _handler(subject: Subject, view: View, width: int) -> Iterator[Line]:
-    """Yield handler and timing on one line; a long handler is cut, not the timing."""
+    """Yield handler and timing on one line; the handler is cut if it is too long."""
     probe = subject.probe
     assert probe is not None  # noqa: S101  # the caller's condition
     spec = probe.probe
@@ -292,10 +295,10 @@ def _handler(subject: Subject, view: View, width: int) -> Iterator[Line]:
 
 
 def _details(subject: Subject, view: View, width: int) -> list[Line]:
-    """Return what is good to know where there is much room.
+    """Return the details for a card with room to spare.
 
-    State, readiness and restarts are in the list, the last exit is among the facts.
-    A line that would be cut is left out: the container's screen has it.
+    State, readiness and restarts are in the table, the last exit is among the facts. A
+    line that does not fit is left out: the container's screen has it.
     """
     probe = subject.probe
     assert probe is not None  # noqa: S101  # the caller's condition
@@ -316,13 +319,13 @@ def _fit(lines: list[Line], width: int) -> bool:
 
 
 def with_room(lines: list[Line], details: list[Line], height: int) -> list[Line]:
-    """Return lines with as many details as there is room for, behind an empty line."""
+    """Return lines, followed by an empty line and as many details as fit."""
     room = height - len(lines) - 1
     return [*lines, EMPTY, *details[:room]] if room > 0 else lines
 
 
 def _without_probe(subject: Subject, view: View, width: int, height: int) -> list[Line]:
-    """Return what a container without probes waits for, and how it is."""
+    """Return the card of a container without probes."""
     pod, container = subject.pod, subject.container
     verdict = unprobed_verdict(pod, container, view, width - BADGE - 2)
     status, last_exit = container.status, container.last_exit
@@ -334,7 +337,7 @@ def _without_probe(subject: Subject, view: View, width: int, height: int) -> lis
     if last_exit is not None:
         facts.append(("last exit", line(format_exit_cell(last_exit))))
     head = _verdict_rows(verdict, EMPTY, width)
-    rows = _rows_of_facts(facts, width)
+    rows = _lay_out_facts(facts, width)
     gap = (EMPTY,) if height > len(head) + len(rows) else ()
     more = [*user_lines(container, view), image_line(container, view, width)]
     return with_room([*head, *gap, *rows], more, height)

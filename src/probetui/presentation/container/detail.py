@@ -1,4 +1,4 @@
-"""What is chosen: a container, one of its probes, one of its ticks."""
+"""The subject of the detail panes: a container, one of its probes, one of its ticks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MOST_TICKS_BACK = 100
 class Subject(Struct, frozen=True):
     """The selected container and probe; `probe` is None for a container without any.
 
-    `timeline` has all ticks of the session, without it those of the snapshot do;
+    `timeline` has all ticks of the session, None for only those of the snapshot;
     `cursor` is the number of the selected tick, None for the newest one.
     """
 
@@ -46,7 +46,7 @@ class Subject(Struct, frozen=True):
 
     @property
     def ticks(self) -> Timeline:
-        """All ticks of the probe that are known."""
+        """The known ticks of the probe."""
         if self.timeline is not None:
             return self.timeline
         return Timeline.of(() if self.probe is None else self.probe.history)
@@ -60,15 +60,15 @@ class Subject(Struct, frozen=True):
             return None
         if self.probe.history:
             return self.probe.history[-1]
-        # A worker that has left takes its history along.
+        # The snapshot of a probe without a worker has no history.
         indexes = self.ticks.indexes
         return self.ticks.tick(indexes[-1]) if indexes else None
 
 
 def with_last_run(probe: ProbeSnapshot, timeline: Timeline) -> ProbeSnapshot:
-    """Return a probe with its last run, also when its worker has left.
+    """Return a probe with its last run, even after its worker has stopped.
 
-    Only the session's ticks know of it then.
+    Then only the timeline has the run.
     """
     if probe.worker_alive or probe.last_run is not None:
         return probe
@@ -84,10 +84,10 @@ def choose_probe(
     wanted: ProbeType | None,
     shown: ProbeType | None = None,
 ) -> ProbeSnapshot | None:
-    """Return the wanted probe if the container has it, else the one that matters most.
+    """Return the wanted probe if the container has it, else the most urgent one.
 
-    Of those that matter as much, the one that is `shown` stays: a probe that recovers
-    is not left at once. None for a container without probes.
+    Of equally urgent probes the one that is `shown` stays, so that the choice does not
+    change as soon as a probe recovers. None for a container without probes.
     """
     if wanted is not None and (probe := probe_of(container, wanted)) is not None:
         return probe
@@ -107,7 +107,7 @@ def container_title(subject: Subject, view: View) -> str:
 
 
 def probe_tabs(subject: Subject, *, in_letters: bool) -> Line:
-    """Return the container's probes, the one that is shown in brackets."""
+    """Return the names of the container's probes, the shown one in brackets."""
     spans: list[Span] = []
     for probe in subject.container.probes:
         kind = probe.key.probe_type
@@ -120,7 +120,7 @@ def probe_tabs(subject: Subject, *, in_letters: bool) -> Line:
 
 
 def probe_summary(subject: Subject, view: View) -> str:
-    """Return handler and timing in short: `exec p5 t1 f3 d5`."""
+    """Format handler type and timing: `exec p5 t1 f3 d5`."""
     if subject.probe is None:
         return ""
     kind = format_handler(subject.probe.probe, view).partition(" ")[0]
@@ -128,12 +128,12 @@ def probe_summary(subject: Subject, view: View) -> str:
 
 
 def handler_summary(subject: Subject, view: View) -> str:
-    """Return what the probe does: `exec cat /tmp/healthy`; empty without a probe."""
+    """Format the handler: `exec cat /tmp/healthy`; empty without a probe."""
     return "" if subject.probe is None else format_handler(subject.probe.probe, view)
 
 
 def subject_command(subject: Subject, view: View) -> str:
-    """Return the command for what is chosen, harmless; empty without a probe."""
+    """Return the command that repeats the probe, safe to print; empty without one."""
     container, probe = subject.container, subject.probe
     if probe is None:
         return ""

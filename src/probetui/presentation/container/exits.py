@@ -1,4 +1,4 @@
-"""How a container is stopped and how it ended, with signals and exit codes."""
+"""Describe how a container is stopped and how it ended: signals, exit codes, causes."""
 
 from __future__ import annotations
 
@@ -55,17 +55,17 @@ def signal_name(exit_code: int, signal: int | None = None) -> str:
 
 
 def never_started(end: ContainerEntry | LastExit) -> bool:
-    """Return whether the runtime could not start what has an exit code nevertheless."""
+    """Return whether the exit code stands for a container that failed to start."""
     return end.by in {ExitCause.ITSELF, None} and end.reason in START_ERRORS
 
 
 def stop_reason_text(by: ExitCause) -> str:
-    """Return who asked for a container's end, in words."""
+    """Describe who ended a container."""
     return _ASKED.get(by, "exited on its own")
 
 
 def format_exit(entry: ContainerEntry) -> str:
-    """Return how an instance ended: `exit 137 (SIGKILL after 30s grace, not OOM)`."""
+    """Format the end of an instance: `exit 137 (SIGKILL after 30s grace, not OOM)`."""
     code = entry.exit_code or 0
     if never_started(entry):
         return f"exit {code}, {NEVER_STARTED}"
@@ -78,7 +78,7 @@ def format_exit(entry: ContainerEntry) -> str:
 
 
 def format_last_exit(last_exit: LastExit) -> str:
-    """Return how the instance before ended, without the time."""
+    """Format the end of the previous instance, without the time."""
     code = last_exit.exit_code
     if never_started(last_exit):
         return f"exit {code}, {NEVER_STARTED}"
@@ -88,12 +88,12 @@ def format_last_exit(last_exit: LastExit) -> str:
 
 
 def may_be_stopped_by_others(signal: str) -> bool:
-    """Return whether a signal is one by which others stop containers."""
+    """Return whether somebody else may have sent a signal to stop the container."""
     return signal in {_NAMES[_SIGKILL], _NAMES[_SIGTERM]}
 
 
 def format_exit_cell(last_exit: LastExit) -> str:
-    """Return exit code and who asked for the end, in nine cells: `137 probe`."""
+    """Format exit code and cause in at most ten cells: `137 probe`."""
     by = "OOM" if last_exit.oom_killed else _IN_SHORT.get(last_exit.by, "itself")
     if never_started(last_exit):
         by = "start"
@@ -101,7 +101,7 @@ def format_exit_cell(last_exit: LastExit) -> str:
 
 
 def is_after_grace(entry: ContainerEntry) -> bool:
-    """Return whether an instance had to be killed when its grace period was over."""
+    """Return whether an instance was killed at the end of its grace period."""
     return (
         entry.grace_period_seconds is not None
         and not entry.oom_killed
@@ -110,7 +110,7 @@ def is_after_grace(entry: ContainerEntry) -> bool:
 
 
 def exit_cause(entry: ContainerEntry) -> str:
-    """Return why an instance ended, without its exit code."""
+    """Describe why an instance ended, without its exit code."""
     if never_started(entry):
         return NEVER_STARTED
     by = entry.by or ExitCause.ITSELF
@@ -124,7 +124,7 @@ def exit_cause(entry: ContainerEntry) -> str:
 
 
 def is_failure(entry: ContainerEntry) -> bool:
-    """Return whether an exit is a crash or a kill, and no orderly end."""
+    """Return whether an exit is a crash or a kill, not an orderly end."""
     by = entry.by or ExitCause.ITSELF
     if by is ExitCause.ITSELF:
         return bool(entry.exit_code) or entry.oom_killed
@@ -132,7 +132,7 @@ def is_failure(entry: ContainerEntry) -> bool:
 
 
 def _with_asker(ended: str, by: ExitCause, signal: str) -> str:
-    """Add who asked; of a signal that another may have sent nobody knows."""
+    """Append who ended the container, unless the signal may have another sender."""
     if by is ExitCause.ITSELF and may_be_stopped_by_others(signal):
         return ended
     return f"{ended}, {stop_reason_text(by)}"
@@ -146,7 +146,7 @@ def _ended(
     *,
     oom_killed: bool,
 ) -> str:
-    """Return code and cause."""
+    """Format exit code and cause."""
     cause = _cause(signal, by, grace_seconds, oom_killed=oom_killed)
     return f"exit {code} ({cause})" if cause else f"exit {code}"
 
@@ -154,7 +154,7 @@ def _ended(
 def _cause(
     signal: str, by: ExitCause, grace_seconds: int | None, *, oom_killed: bool
 ) -> str:
-    """Return the signal; out of memory is said only where the runtime says so."""
+    """Describe the signal; `OOM` appears only if the runtime reports it."""
     if oom_killed:
         return "OOM: out of memory"
     if signal != _NAMES[_SIGKILL]:
@@ -162,14 +162,14 @@ def _cause(
     if by is ExitCause.ITSELF:
         return "SIGKILL not sent by the kubelet, no OOM flag"
     if grace_seconds is None:
-        # By hand it is also sent at once.
+        # A user's kill may send it without SIGTERM, so there may be no grace period.
         grace = "" if by is ExitCause.USER else " after the grace"
         return f"SIGKILL{grace}, not OOM"
     return f"SIGKILL after {grace_seconds}s grace, not OOM"
 
 
 def runs_pre_stop(container: Container | None, grace_seconds: int | None) -> bool:
-    """Return whether a preStop hook runs before SIGTERM; a grace of 0 leaves no time.
+    """Return whether a preStop hook runs; with a grace period of 0 there is no time.
 
     Source: kuberuntime_container.go, v1.32.10, killContainer.
     """
@@ -178,15 +178,15 @@ def runs_pre_stop(container: Container | None, grace_seconds: int | None) -> boo
 
 
 def first_signal_text(container: Container | None, grace_seconds: int | None) -> str:
-    """Return `SIGTERM` with what comes before it.
+    """Return `SIGTERM`, with the hook before it.
 
-    When SIGTERM comes after a hook, only the runtime knows.
+    No time: only the runtime knows when SIGTERM follows a hook.
     """
     hooked = runs_pre_stop(container, grace_seconds)
     return "preStop, then SIGTERM" if hooked else "SIGTERM"
 
 
 def grace_fields(container: Container | None, grace_seconds: int) -> str:
-    """Return the same as a plain line has it: `grace=6s`, `grace=6s pre-stop`."""
+    """Format the grace period for a plain line: `grace=6s`, `grace=6s pre-stop`."""
     hook = " pre-stop" if runs_pre_stop(container, grace_seconds) else ""
     return f"grace={grace_seconds}s{hook}"

@@ -1,4 +1,4 @@
-"""How bad a container's situation is: what lists sort and colour by."""
+"""Rank containers and probes by urgency, for the sorting and colours of lists."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from probetui.presentation.probe.state import (
 from probetui.presentation.text.spans import Role
 
 RECOVERY = timedelta(seconds=10)
-"""How long a container that got better keeps its place among the worse."""
+"""How long a container that has improved is still ranked by its worst health."""
 
 
 class Health(IntEnum):
-    """From the worst to the best."""
+    """The health of a container, from worst to best."""
 
     KILLED = 0
     LAST_CHANCE = 1
@@ -40,14 +40,14 @@ class Health(IntEnum):
 
     @property
     def role(self) -> Role:
-        """The colour of its name and of its row while that is chosen."""
+        """The role of the container's name, and of its row while selected."""
         if self <= Health.BACK_OFF:
             return Role.ERROR
         return Role.WARNING if self <= Health.NOT_READY else Role.PLAIN
 
 
 def container_health(pod: PodSnapshot, container: ContainerSnapshot) -> Health:
-    """Return the worst of what applies to a container."""
+    """Return the worst health that applies to a container."""
     probes, status = container.probes, container.status
     is_killed = container.stopping is not None or is_terminating(pod)
     if is_killed or any(_is_on_hold(probe) for probe in probes):
@@ -72,7 +72,10 @@ Urgency = tuple[Health, int]
 
 
 def urgency(health: Health, container: ContainerSnapshot) -> Urgency:
-    """Return what lists sort by: of two that start, the nearer to its kill is worse."""
+    """Return the sort key of a list; of starting containers, the nearest to a kill.
+
+    Those that are `_FAR` or more failures away from their kill are equal.
+    """
     if health is not Health.STARTING:
         return health, 0
     left = [
@@ -87,11 +90,11 @@ def urgency(health: Health, container: ContainerSnapshot) -> Urgency:
 
 
 _FAR = 10
-"""Failures from a kill that it is not near yet; so many and more are alike."""
+"""The number of failures at which a kill is not near yet."""
 
 
 class ProbeConcern(IntEnum):
-    """Why one probe of a container is shown before the others, from the worst on."""
+    """Why one probe of a container is shown before the others, from worst to best."""
 
     KILLS = 0
     STARTING = 1
@@ -107,7 +110,7 @@ class ProbeConcern(IntEnum):
 def probe_urgency(
     container: ContainerSnapshot, probe: ProbeSnapshot
 ) -> tuple[ProbeConcern, int]:
-    """Return why a probe matters and its failures to a kill; the least matters most."""
+    """Return a probe's concern and its failures to a kill; the least is most urgent."""
     concern = _concern(container, probe)
     if concern is ProbeConcern.COUNTING_TO_KILL:
         return concern, probe.probe.failure_threshold - probe.result_run
@@ -138,7 +141,7 @@ def _is_on_hold(probe: ProbeSnapshot) -> bool:
 
 
 def _is_in_trouble(container: ContainerSnapshot) -> bool:
-    """Return whether a container waits for its next start, or will have none."""
+    """Return whether a container waits for a restart, or has failed for good."""
     if container.backoff is not None and container.backoff.until is not None:
         return True
     match container.status:
@@ -151,7 +154,7 @@ def _is_in_trouble(container: ContainerSnapshot) -> bool:
 
 
 def _is_counting(probe: ProbeSnapshot) -> bool:
-    """Return whether failures count up; until a container has started they may."""
+    """Return whether failures count up; before the start that is normal."""
     return (
         probe.worker_alive
         and probe.key.probe_type is not ProbeType.STARTUP
@@ -197,10 +200,10 @@ class _LastHealth(Struct, frozen=True):
 
 
 class SettledHealth:
-    """Health that gets worse at once and better after a while.
+    """Health that gets worse at once but better only after `RECOVERY`.
 
-    A list that is sorted by it does not turn over each time a probe fails once. A pod
-    that is the same as before is not looked at again.
+    So a list that is sorted by it does not change with each single failure. A pod whose
+    snapshot is the same object as before is not evaluated again.
     """
 
     def __init__(self) -> None:
@@ -216,7 +219,7 @@ class SettledHealth:
             return seen.health
         health = container_health(pod, container)
         worst, since = health, now
-        # Where time went back, what was bad is still to come.
+        # After a seek backwards, the worse health is in the future.
         if seen is not None and seen.worst < health and seen.since <= now:
             last = now if seen.health is seen.worst else seen.since
             if now - last < RECOVERY:
@@ -225,7 +228,7 @@ class SettledHealth:
         return worst
 
     def is_settled(self, pod: PodSnapshot) -> bool:
-        """Return whether health stays the same while the pod does."""
+        """Return whether the health stays the same as long as the snapshot does."""
         known = (
             self._seen[pod.pod.uid, container.container.name]
             for container in pod.containers

@@ -1,4 +1,4 @@
-"""One line for each instance of a container: its ticks, its times, how it ended."""
+"""Draw one line for each instance of a container: ticks, times, and how it ended."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _LEAST_STRIP = 12
 _LEAST_WORDS = 34
 _GAP = "  "
 _WIDE = 90
-"""Cells from which on there is room for the whole word `instance`."""
+"""The least width, in cells, at which labels say `instance` instead of `inst`."""
 
 _LONG, _SHORT = LABEL, 9
 _NAMES = {_LONG: "instance", _SHORT: "inst"}
@@ -58,9 +58,9 @@ _Rows = Sequence[tuple[ContainerInstance | None, InstanceTicks | None]]
 def format_instance(
     instance: ContainerInstance, view: View, following: ContainerInstance | None = None
 ) -> str:
-    """Return times and end: `08:19:10-08:20:25  exited on its own, exit 1`.
+    """Format times and end: `08:19:10-08:20:25  exited on its own, exit 1`.
 
-    An exit is seen a little late: it was before the instance that follows was created.
+    An exit is seen late, so the creation of the following instance limits its time.
     """
     started_at = instance.started_at or instance.created_at
     start = "before" if started_at is None else view.times.clock(started_at)
@@ -89,7 +89,7 @@ class InstanceRow(Struct, frozen=True):
     column: int = 0
 
     def tick_at(self, column: int) -> int | None:
-        """Return the tick that stands at a column of the line, None beside them."""
+        """Return the tick at a column of the line, None if there is none."""
         return self.strip.tick_at(column - self.column)
 
 
@@ -103,51 +103,57 @@ def instance_rows(
     cursor: int | None = None,
     period_seconds: int | None = 1,
 ) -> list[InstanceRow]:
-    """Return a row for each of the last `most` instances, the newest one last.
+    """Return a row for each of the last `most` instances, newest last.
 
-    With a cursor, the last of them is the instance whose tick it is at. The period is
-    the probe's; None where there is no probe.
+    Args:
+        timeline: the ticks of the probe.
+        history: the instances of the container.
+        view: how they are shown.
+        width: of a row, in cells.
+        most: the most rows of instances.
+        cursor: the selected tick, whose instance is then the last row.
+        period_seconds: the probe's period; None without a probe.
     """
     rows: _Rows = _rows(timeline.generations(), history)
     if cursor is not None:
-        rows = _up_to(rows, cursor)
+        rows = _rows_up_to(rows, cursor)
     elif any(map(_is_an_instance, rows)):
         rows = [row for row in rows if _is_an_instance(row)]
     shown = rows[-most:]
-    result = [] if len(shown) == len(rows) else _earlier(rows[:-most])
-    label = _label_width(width)
+    result = [] if len(shown) == len(rows) else _count_of_earlier(rows[:-most])
+    label = _LONG if width >= _WIDE else _SHORT
     room = max(width - label - len(_GAP) - _LEAST_WORDS, _LEAST_STRIP)
     strips = [
-        _no_tick(instance, period_seconds)
+        _no_ticks(instance, period_seconds)
         if generation is None or period_seconds is None
         else _strip(timeline, generation, view, room, cursor, period_seconds)
         for instance, generation in shown
     ]
-    longest = max((_taken(strip) for strip in strips), default=0)
+    longest = max((_strip_width(strip) for strip in strips), default=0)
     room = width - label - longest - len(_GAP)
     followers = [instance for instance, _ in shown[1:]]
     for (instance, generation), following, strip in zip_longest(
         shown, followers, strips
     ):
-        words = _words(instance, generation, view, following, room)
-        more = _more(strip)
+        description = _describe(instance, generation, view, following, room)
+        dropped = _dropped_ticks(strip)
         number = "-" if instance is None else str(instance.number)
         name = f"{_NAMES[label]} {number}".ljust(label)
-        padding = " " * (longest - _taken(strip)) + _GAP
-        spans = line(muted(name), muted(more), *strip.spans, padding, *words)
-        result.append(InstanceRow(spans, strip, label + len(more)))
+        padding = " " * (longest - _strip_width(strip)) + _GAP
+        spans = line(muted(name), muted(dropped), *strip.spans, padding, *description)
+        result.append(InstanceRow(spans, strip, label + len(dropped)))
     return result
 
 
-def _up_to(rows: _Rows, cursor: int) -> _Rows:
-    """Return the rows up to the one that has the tick at the cursor."""
-    for place, (_, generation) in enumerate(rows):
+def _rows_up_to(rows: _Rows, cursor: int) -> _Rows:
+    """Return the rows up to the one with the selected tick."""
+    for index, (_, generation) in enumerate(rows):
         if generation is not None and cursor in generation.ticks:
-            return rows[: place + 1]
+            return rows[: index + 1]
     return rows
 
 
-def _earlier(rows: _Rows) -> list[InstanceRow]:
+def _count_of_earlier(rows: _Rows) -> list[InstanceRow]:
     count = sum(_is_an_instance(row) for row in rows)
     if not count:
         return []
@@ -156,16 +162,12 @@ def _earlier(rows: _Rows) -> list[InstanceRow]:
     ]
 
 
-def _more(strip: TickStrip) -> str:
+def _dropped_ticks(strip: TickStrip) -> str:
     return f"+{strip.dropped} " if strip.dropped else ""
 
 
-def _taken(strip: TickStrip) -> int:
-    return len(_more(strip)) + len(text_of(strip.spans))
-
-
-def _label_width(width: int) -> int:
-    return _LONG if width >= _WIDE else _SHORT
+def _strip_width(strip: TickStrip) -> int:
+    return len(_dropped_ticks(strip)) + len(text_of(strip.spans))
 
 
 def _rows(
@@ -185,20 +187,17 @@ def _rows(
 
 
 def _is_an_instance(row: tuple[ContainerInstance | None, InstanceTicks | None]) -> bool:
-    """Return whether there was a container; ticks may come before the first one.
-
-    Nobody asks about these once there is one.
-    """
+    """Return whether a row has a container, not only the ticks before the first one."""
     instance, generation = row
     return instance is not None or (
         generation is not None and generation.container_id != NO_CONTAINER
     )
 
 
-def _no_tick(
+def _no_ticks(
     instance: ContainerInstance | None, period_seconds: int | None
 ) -> TickStrip:
-    """Return what stands in place of ticks; one that runs may still have some."""
+    """Return the text in place of ticks; a running instance may still get some."""
     if period_seconds is None:
         return TickStrip(line(muted("no probe")))
     is_over = instance is None or instance.exited is not None
@@ -233,30 +232,30 @@ def _strip(
     return strip
 
 
-def _words(
+def _describe(
     instance: ContainerInstance | None,
     generation: InstanceTicks | None,
     view: View,
     following: ContainerInstance | None,
     width: int,
 ) -> Line:
-    """Return times and end of an instance; what does not fit is left out."""
+    """Format times and end of an instance; parts that do not fit are left out."""
     if instance is None:
         known = NO_CONTAINER if generation is None else generation.container_id
         return line(muted("started earlier" if known else "no container yet"))
     role = Role.PLAIN if instance.exited is None else Role.MUTED
-    words = ""
-    for part in _parts_of(instance, view, following):
-        if words and len(words) + len(part) > width:
+    description = ""
+    for part in _description_parts(instance, view, following):
+        if description and len(description) + len(part) > width:
             break
-        words += part
-    return line(Span(words, role))
+        description += part
+    return line(Span(description, role))
 
 
-def _parts_of(
+def _description_parts(
     instance: ContainerInstance, view: View, following: ContainerInstance | None
 ) -> Iterator[str]:
-    """Yield times, who ended it, its exit code, its grace, and its effect."""
+    """Yield times, who ended it, exit code, grace period and back-off."""
     times, gap, ended = format_instance(instance, view, following).partition(_GAP)
     by, _, code = ended.partition(", ")
     yield times

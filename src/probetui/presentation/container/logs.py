@@ -1,4 +1,4 @@
-"""Logs of a container: which instance they are of, and their lines, ready to be shown.
+"""Choose the instance whose log is shown, and format the lines of the log.
 
 Source: kubelet/kubelet_pods.go, v1.32.10, validateContainerLogStatus.
 """
@@ -16,13 +16,13 @@ from probetui.presentation.text.spans import Line, Role, Span, line, muted
 from probetui.presentation.text.view import View
 
 STAMP = 11
-"""Cells of the time before a line, where the runtime says when it was printed."""
+"""The width, in cells, of the time before a line, if the runtime reports it."""
 
 _SKIPPED = "(lines skipped: printed too fast) "
 
 
 def log_cells(printed: LogLine, view: View, *, is_after_skip: bool = False) -> Line:
-    """Return a line with its time; one of standard error says so by a mark, too."""
+    """Format a line with its time; standard error is marked with `!`."""
     stamp = "" if printed.at is None else view.times.stamp(printed.at).ljust(STAMP)
     mark = Span("! ", Role.WARNING) if printed.is_stderr else Span("")
     skipped = Span(_SKIPPED, Role.ERROR) if is_after_skip else Span("")
@@ -30,20 +30,20 @@ def log_cells(printed: LogLine, view: View, *, is_after_skip: bool = False) -> L
 
 
 def log_text(printed: LogLine, view: View) -> str:
-    """Return what was printed, harmless and without secrets."""
+    """Return a printed line, safe for the terminal and with secrets masked."""
     text = view.mask.text(printed.text)
     return one_line(text, newline=view.marks.newline)
 
 
 class LogTarget(Struct, frozen=True):
-    """An instance; without one, `problem` says in words why."""
+    """The instance whose log is shown; without one, `problem` says why."""
 
     container_id: ContainerID = NO_CONTAINER
     problem: str = ""
 
 
 def current_log(container: ContainerSnapshot) -> LogTarget:
-    """Return the instance that runs, or else the one that ended last."""
+    """Return the running instance, or else the last one that ended."""
     match container.status:
         case ContainerStatus(state=Running() | Terminated(), container_id=identifier):
             return LogTarget(parse_container_id(identifier))
@@ -56,7 +56,7 @@ def current_log(container: ContainerSnapshot) -> LogTarget:
 
 
 def previous_log(container: ContainerSnapshot) -> LogTarget:
-    """Return the instance before the one that the status is about."""
+    """Return the instance before the current one of the status."""
     match container.status:
         case ContainerStatus(last_state=Terminated(container_id=identifier)) if (
             identifier

@@ -1,4 +1,4 @@
-"""The container screen: everything about one container and one of its probes."""
+"""Draw the container screen: everything about one container and one of its probes."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ from probetui.presentation.text.view import View
 
 _RESET = KubeletConfig().backoff_expiry // timedelta(minutes=1)
 _OF_A_KILL, _OF_A_BACKOFF = ("SIGTERM", "grace"), ("next back-off",)
-"""Facts that the row of a kill or of a back-off has, too."""
+"""The facts that the row of a kill or of a back-off repeats."""
 
 _MANY = 6
-"""Instances that have a row of their own."""
+"""The most rows of instances, and of output."""
 
 
 def short_lines(subject: Subject, view: View, width: int, height: int) -> list[Line]:
-    """Return what matters most: verdict, instances, output, kill, back-off."""
+    """Return the page for a screen with the trace: verdict, instances, output, kill."""
     probe = subject.probe
     if probe is None:
         return full_lines(subject, view, width)
@@ -67,7 +67,7 @@ def short_lines(subject: Subject, view: View, width: int, height: int) -> list[L
         *_backoff(subject.container, view),
     ]
     failure = next_failure_of(subject.pod.pod, subject.container, probe, view)
-    # The title has the handler, the trace below has the reason.
+    # The title has the handler, the trace has the reason.
     _handler, timing = settings_lines(probe, view)
     *outlook, _why = outlook_lines(subject.tick, failure, view)
     details = [
@@ -85,7 +85,7 @@ def short_lines(subject: Subject, view: View, width: int, height: int) -> list[L
 
 
 def full_lines(subject: Subject, view: View, width: int) -> list[Line]:
-    """Return everything there is to say, but for the trace and the whole output."""
+    """Return the whole page, without the trace and the full output."""
     pod, container, probe = subject.pod, subject.container, subject.probe
     ticks = [row.spans for row in tick_rows(subject, view, width, _MANY)]
     if probe is None:
@@ -116,20 +116,20 @@ def full_lines(subject: Subject, view: View, width: int) -> list[Line]:
 
 
 def _hook(subject: Subject, view: View) -> str:
-    """Return the preStop hook of a kill that is under way, empty if none runs."""
+    """Return the preStop hook of the current kill, empty if none runs."""
     container = subject.container
     stopping = container.stopping
     if stopping is None or not runs_pre_stop(
         container.container, stopping.grace_period_seconds
     ):
         return ""
-    return f"preStop {_hook_words(container.container, view)}"
+    return f"preStop {_format_hook(container.container, view)}"
 
 
 def _kill(
     container: ContainerSnapshot, view: View, width: int, hook: str = ""
 ) -> Iterator[Line]:
-    """Yield the kill that is under way, on as many lines as its parts take."""
+    """Yield the current kill, on as many lines as its parts need."""
     if container.stopping is None:
         return
     parts = [Span(part, Role.WARNING) for part in stopping_parts(container, view)]
@@ -148,12 +148,12 @@ def _kill(
 
 
 def _backoff(container: ContainerSnapshot, view: View) -> Iterator[Line]:
-    """Yield the back-off that the container waits in, else what a restart would wait.
+    """Yield the current back-off, else the one that a restart now would get.
 
-    Nothing is yielded while there is no window, or when it is over.
+    Yield nothing if there is no window or it has passed.
     """
-    if words := format_backoff_wait(container, view):
-        yield labelled("back-off", Span(words, Role.ERROR))
+    if wait := format_backoff_wait(container, view):
+        yield labelled("back-off", Span(wait, Role.ERROR))
         yield labelled("", muted(f"resets after {_RESET} minutes without a crash"))
         return
     backoff, last_exit = container.backoff, container.last_exit
@@ -163,11 +163,11 @@ def _backoff(container: ContainerSnapshot, view: View) -> Iterator[Line]:
     if left <= timedelta():
         return
     window, at = format_age(backoff.next_window), view.times.clock(last_exit.at)
-    words = f"{format_countdown(left)} left of {window} after the exit at {at}"
-    yield labelled("back-off", f"a restart now would wait: {words}")
+    rest = f"{format_countdown(left)} left of {window} after the exit at {at}"
+    yield labelled("back-off", f"a restart now would wait: {rest}")
 
 
-def _hook_words(container: Container, view: View) -> str:
+def _format_hook(container: Container, view: View) -> str:
     match container.pre_stop:
         case None:
             return "none"

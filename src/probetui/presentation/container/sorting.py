@@ -16,7 +16,7 @@ from probetui.presentation.container.health import SettledHealth, urgency
 
 
 class ContainerOrder(StrEnum):
-    """What a list of containers is sorted by; those that are alike keep their order."""
+    """The order of a list of containers; equal ones keep the manifest's order."""
 
     WORST = "worst"
     NAME = "name"
@@ -26,13 +26,13 @@ class ContainerOrder(StrEnum):
 
     @property
     def following(self) -> ContainerOrder:
-        """The one after this one, around."""
+        """The next order; after the last one, the first."""
         orders = tuple(ContainerOrder)
         return orders[(orders.index(self) + 1) % len(orders)]
 
     @property
     def words(self) -> str:
-        """What the list says it is sorted by."""
+        """The name of the order on the screen."""
         return _WORDS[self]
 
 
@@ -51,18 +51,18 @@ _DIGITS = re.compile(r"(\d+)")
 
 
 class _RankedPod(Struct, frozen=True):
-    """The containers of a pod, each with its rank and place."""
+    """The containers of a pod, each with its rank and its indexes."""
 
     pod: PodSnapshot
     containers: tuple[tuple[Rank, tuple[int, int]], ...]
     is_settled: bool
-    """Whether the ranks stay while the pod stays the same."""
+    """Whether the ranks stay the same as long as the snapshot does."""
 
 
 class ContainerSorter:
-    """Puts containers in order; remembers what was bad a moment ago.
+    """Sorts containers, with recent health in mind (`SettledHealth`).
 
-    A pod that is the same as before keeps its ranks.
+    A pod whose snapshot is the same object as before keeps its ranks.
     """
 
     def __init__(self) -> None:
@@ -79,15 +79,15 @@ class ContainerSorter:
         *,
         is_reversed: bool = False,
     ) -> ContainerPlaces:
-        """Return the places of containers, pod and container, as they are listed.
+        """Return the containers in order, each as the indexes of pod and container.
 
-        They are the same object while nothing changes its place.
+        The same object is returned as long as the order does not change.
 
         Args:
             pods: the pods whose containers are listed.
             order: what they are sorted by.
             now: the instant of the snapshot.
-            is_reversed: the last comes first.
+            is_reversed: whether to reverse the order.
         """
         sorted_by = (order, is_reversed)
         known: Sequence[_RankedPod | None] = self._ranked
@@ -96,8 +96,8 @@ class ContainerSorter:
         ranked = [
             before
             if before is not None and before.pod is pod and before.is_settled
-            else self._rank_pod(at, pod, order, now)
-            for at, (pod, before) in enumerate(zip(pods, known, strict=True))
+            else self._rank_pod(index, pod, order, now)
+            for index, (pod, before) in enumerate(zip(pods, known, strict=True))
         ]
         has_changed = any(
             old is not new and (old is None or old.containers != new.containers)
@@ -111,10 +111,10 @@ class ContainerSorter:
         return self._places
 
     def _rank_pod(
-        self, at: int, pod: PodSnapshot, order: ContainerOrder, now: datetime
+        self, pod_index: int, pod: PodSnapshot, order: ContainerOrder, now: datetime
     ) -> _RankedPod:
         ranks = [self._rank(pod, container, order, now) for container in pod.containers]
-        places = [(at, index) for index in range(len(ranks))]
+        places = [(pod_index, index) for index in range(len(ranks))]
         is_settled = order is not ContainerOrder.WORST or self._health.is_settled(pod)
         return _RankedPod(pod, tuple(zip(ranks, places, strict=True)), is_settled)
 
@@ -139,7 +139,7 @@ class ContainerSorter:
 
 
 def natural(name: str) -> tuple[tuple[int, int | str], ...]:
-    """Return what to sort names by, so that `svc-2` comes before `svc-10`."""
+    """Return a sort key for names by which `svc-2` comes before `svc-10`."""
     return tuple(
         (0, int(part)) if part.isdecimal() else (1, part)
         for part in _DIGITS.split(name)
@@ -148,7 +148,7 @@ def natural(name: str) -> tuple[tuple[int, int | str], ...]:
 
 
 def _next_tick(container: ContainerSnapshot) -> float:
-    """Return when the next tick is, in seconds since the epoch."""
+    """Return the time of the next tick in seconds since the epoch, or infinity."""
     ticks = [
         probe.next_tick_at.timestamp()
         for probe in container.probes

@@ -1,4 +1,4 @@
-"""A container besides its probes: stop, back-off, state, last exit, image."""
+"""Format a container's stop, back-off, state, last exit and image."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from probetui.presentation.text.view import View
 NORMAL_WAITS = frozenset(
     {"", "ContainerCreating", "PodInitializing", "CrashLoopBackOff"}
 )
-"""Reasons of a container that waits though nothing is wrong with it or its image."""
+"""Waiting reasons that do not point to a problem of the container or its image."""
 
 IMAGE_REASONS = frozenset({"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable"})
 _SECOND = timedelta(seconds=1)
 
 
 def format_stopping(container: ContainerSnapshot, view: View) -> str:
-    """Return signals, their times, what is left of the grace, and its source.
+    """Format the current stop: signals with times, the grace left, and its source.
 
     Empty unless the container is being stopped.
     """
@@ -48,10 +48,10 @@ def format_stopping(container: ContainerSnapshot, view: View) -> str:
 
 
 def stopping_parts(container: ContainerSnapshot, view: View) -> tuple[str, ...]:
-    """Return the same in parts that can stand on lines of their own.
+    """Format the current stop in parts that can be on separate lines.
 
-    A preStop hook has its time too: the kubelet begins with it. None unless the
-    container is being stopped.
+    Unlike `format_stopping` they have the start of a preStop hook, which the kubelet
+    runs first. Empty unless the container is being stopped.
     """
     stopping = container.stopping
     if stopping is None:
@@ -71,9 +71,9 @@ def stopping_parts(container: ContainerSnapshot, view: View) -> tuple[str, ...]:
 
 
 def format_backoff_wait(container: ContainerSnapshot, view: View) -> str:
-    """Return the back-off window, what it counts from, and the time of the retry.
+    """Format the current back-off: window, its start, and the time of the retry.
 
-    Empty unless the container waits in back-off.
+    Empty unless the container is in back-off.
     """
     backoff = container.backoff
     due = None if backoff is None else range_of_wait(backoff, view.rules)
@@ -88,38 +88,38 @@ def format_backoff_wait(container: ContainerSnapshot, view: View) -> str:
 
 
 def format_waiting(container: ContainerSnapshot, view: View) -> str:
-    """Return why a container cannot be started, and when its image is pulled again.
+    """Format why a container cannot start, and when its image is pulled again.
 
-    `ErrImagePull: no such host, next pull in 12s to 28s`; empty if nothing is wrong.
+    `ErrImagePull: no such host, next pull in 12s to 28s`; empty without a problem.
     """
     state_now = None if container.status is None else container.status.state
     if not isinstance(state_now, Waiting) or state_now.reason in NORMAL_WAITS:
         return ""
-    words = f"{state_now.reason}: {view.safe(state_now.message) or 'no message'}"
+    problem = f"{state_now.reason}: {view.safe(state_now.message) or 'no message'}"
     next_pull_at = container.next_pull_at
     if state_now.reason not in IMAGE_REASONS or next_pull_at is None:
-        return words
-    return f"{words}, next pull {format_due(pull_range(next_pull_at), view.now)}"
+        return problem
+    return f"{problem}, next pull {format_due(pull_range(next_pull_at), view.now)}"
 
 
 def operation_lines(
     pod: PodSnapshot, container: ContainerSnapshot, view: View
 ) -> Iterator[Line]:
-    """Yield the kill, the wait, or whatever else is being done now."""
+    """Yield the current kill, back-off or wait, or else the operation on the pod."""
     if container.stopping is not None:
-        words = format_stopping(container, view)
+        stop = format_stopping(container, view)
         by = stop_reason_text(container.stopping.by)
-        yield labelled("kill", Span(words, Role.WARNING), f", {by}")
-    elif words := format_backoff_wait(container, view):
-        yield labelled("back-off", Span(words, Role.ERROR))
-    elif words := format_waiting(container, view):
-        yield labelled("waiting", Span(words, Role.ERROR))
+        yield labelled("kill", Span(stop, Role.WARNING), f", {by}")
+    elif wait := format_backoff_wait(container, view):
+        yield labelled("back-off", Span(wait, Role.ERROR))
+    elif problem := format_waiting(container, view):
+        yield labelled("waiting", Span(problem, Role.ERROR))
     elif pod.operation:
         yield labelled("doing", Span(view.safe(pod.operation), Role.ACCENT))
 
 
 def user_lines(container: ContainerSnapshot, view: View) -> Iterator[Line]:
-    """Yield what a person has done to it that lasts."""
+    """Yield the user's faults that are in force: frozen, cut off."""
     if container.frozen_since is not None:
         since = Span(
             f"for {format_age(view.now - container.frozen_since)}", Role.ACCENT
@@ -135,7 +135,7 @@ def user_lines(container: ContainerSnapshot, view: View) -> Iterator[Line]:
 def container_lines(
     pod: PodSnapshot, container: ContainerSnapshot, view: View
 ) -> Iterator[Line]:
-    """Yield state, last exit and image."""
+    """Yield state, faults, last exit and image, and why there is no probe."""
     status = container.status
     count = status.restart_count if status else 0
     ready = "yes" if status and status.ready else "no"
@@ -151,7 +151,7 @@ def container_lines(
 
 
 def unprobed_text(pod: PodSnapshot, container: ContainerSnapshot) -> str:
-    """Return what the exit of a container without probes leads to."""
+    """Describe what restarts a container that has no probes."""
     if container.is_init and not container.container.is_sidecar:
         return "it must exit with 0 before the next container starts"
     policy = effective_restart_policy(pod.pod, container.container)
@@ -165,9 +165,10 @@ def unprobed_text(pod: PodSnapshot, container: ContainerSnapshot) -> str:
 def image_line(
     container: ContainerSnapshot, view: View, width: int | None = None
 ) -> Line:
-    """Return the image, and the id of the container that runs it.
+    """Format the image and the container's ID.
 
-    Where both do not fit in `width` cells the id goes, then the image's beginning.
+    If they do not fit in `width` cells, the ID is left out, then the beginning of the
+    image.
     """
     status = container.status
     container_id = status.container_id if status else NO_CONTAINER

@@ -1,4 +1,4 @@
-"""Pods and containers as the cells of a table."""
+"""Format pods and containers as the cells of a table."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ _SHORT_STATES = {
     "RunContainerError": "run error",
     "OOMKilled": "OOM",
 }
-"""For columns that are too narrow for what `kubectl` shows."""
+"""Short forms of `kubectl`'s words, for narrow columns."""
 
 ROOM_FOR_STATES = 17
-"""Cells of the longest state that is common, `ContainerCreating`."""
+"""The width, in cells, of the longest common state, `ContainerCreating`."""
 
 
 class ContainerCells(Struct, frozen=True):
-    """A container's line in the table; `probes` are liveness, readiness, startup.
+    """A container's row of the table; `probes` are liveness, readiness, startup.
 
     `kind` is empty for a regular container.
     """
@@ -84,7 +84,7 @@ class ContainerCells(Struct, frozen=True):
 
 
 def pod_names(pods: Iterable[Pod]) -> dict[str, str]:
-    """Return what to call each pod, by UID; the namespace only where it is needed."""
+    """Return the shown name of each pod by UID, with the namespace if ambiguous."""
     pods = tuple(pods)
     namespaces = {(pod.name, pod.namespace) for pod in pods}
     times = Counter(name for name, _ in namespaces)
@@ -95,7 +95,7 @@ def pod_names(pods: Iterable[Pod]) -> dict[str, str]:
 
 
 def object_name(names: Mapping[str, str], pod_uid: str, container_name: str) -> str:
-    """Return `pod/container`, or the pod alone; the UID where the name is unknown."""
+    """Return `pod/container` or the pod alone; the UID of a pod without a name."""
     pod = names.get(pod_uid, pod_uid)
     return f"{pod}/{container_name}" if container_name else pod
 
@@ -114,7 +114,7 @@ ContainerBoundEntry = (
 
 
 def container_of(entry: ContainerBoundEntry) -> tuple[str, str]:
-    """Return pod UID and container of an entry; a pod's own has no container."""
+    """Return pod UID and container name of an entry, the latter empty for a pod's."""
     match entry:
         case TickEntry() | DryRunEntry() | ListenersEntry() | FindingEntry():
             return entry.key[:2]
@@ -127,7 +127,7 @@ def container_of(entry: ContainerBoundEntry) -> tuple[str, str]:
 
 
 def is_probing_over(pod: PodSnapshot, container: ContainerSnapshot) -> bool:
-    """Return whether a probe without a worker will get none any more."""
+    """Return whether a probe without a worker will never get one again."""
     status = container.status
     has_ended = status is not None and isinstance(status.state, Terminated)
     return has_ended or pod.state is not PodWorkerState.SYNC
@@ -151,7 +151,7 @@ def probe_of(
 
 
 def ready_containers(pod: PodSnapshot) -> tuple[int, int]:
-    """Return how many containers of a pod are ready, and of how many."""
+    """Return the number of ready containers of a pod, and of all that count."""
     ready = [
         container.status is not None and container.status.ready
         for container in pod.containers
@@ -161,7 +161,7 @@ def ready_containers(pod: PodSnapshot) -> tuple[int, int]:
 
 
 TROUBLE = frozenset({Role.WARNING, Role.ERROR})
-"""Roles of what is not well."""
+"""The roles of problems."""
 
 PROBE_TYPES = (ProbeType.LIVENESS, ProbeType.READINESS, ProbeType.STARTUP)
 
@@ -174,22 +174,23 @@ def container_cells(
     state_room: int = ROOM_FOR_STATES,
     probe_rooms: tuple[int, ...] = (CELLS,) * len(PROBE_TYPES),
 ) -> ContainerCells:
-    """Return a container's line.
+    """Return a container's row.
 
     Args:
-        pod: the pod it belongs to.
+        pod: the container's pod.
         container: the container.
         view: how it is shown.
-        state_room: cells that there are for its state.
-        probe_rooms: the same for its liveness, readiness and startup probe.
+        state_room: the width of its state, in cells.
+        probe_rooms: the widths of its liveness, readiness and startup probe.
     """
     status = container.status
+    restarts = status.restart_count if status else 0
     is_over = is_probing_over(pod, container)
     return ContainerCells(
         view.safe(container.container.name),
         kind(container),
         line(_state_in(pod, container, view, state_room)),
-        line(_restarts(status.restart_count if status else 0)),
+        line(Span(str(restarts)) if restarts else muted("0")),
         tuple(
             probe_cell(
                 probe_of(container, probe_type), view, is_over=is_over, room=room
@@ -204,7 +205,7 @@ def container_cells(
 def _state_in(
     pod: PodSnapshot, container: ContainerSnapshot, view: View, room: int
 ) -> Span:
-    """Return the state in full if there is room, else in a short word."""
+    """Return the full state if it fits, else a short form."""
     long = state(pod, container, view)
     if len(long.text) <= room:
         return long
@@ -212,7 +213,7 @@ def _state_in(
     word, _, rest = short.text.partition(" ")
     text = f"{_SHORT_STATES.get(word, word)} {rest}".rstrip()
     if len(text) > room:
-        # What an operation is about is in the container's own card.
+        # The container's card has the operation in full.
         *_, last = rest.split() or [""]
         text = f"{word} {last}" if last.endswith("%") else word
     return short._replace(text=text)
@@ -224,14 +225,14 @@ def state(
     view: View,
     age: Callable[[timedelta], str] = format_age,
 ) -> Span:
-    """Return a container's state in a few words: `Running 41s`, `CrashLoopBackOff`.
+    """Format a container's state: `Running 41s`, `CrashLoopBackOff`.
 
-    What a person did to it comes before that it runs.
+    A user's fault takes the place of `Running`.
     """
     if container.stopping is not None:
         return Span("Stopping", Role.ERROR)
-    for words, since in _active_faults_of(container):
-        return Span(f"{words} {age(view.now - since)}", Role.ACCENT)
+    for fault, since in _active_faults_of(container):
+        return Span(f"{fault} {age(view.now - since)}", Role.ACCENT)
     match container.status:
         case ContainerStatus(state=Running(started_at)):
             word = "Running" if container.status.has_started else "Starting"
@@ -239,18 +240,20 @@ def state(
                 return Span(word)
             return Span(f"{word} {age(view.now - started_at)}")
         case ContainerStatus(state=Terminated(exit_code, reason)):
-            return _terminated(exit_code, view.safe(reason))
+            if exit_code == 0:
+                return muted(view.safe(reason) or "Completed")
+            return Span(f"{view.safe(reason) or 'Error'} {exit_code}", Role.ERROR)
         case ContainerStatus(state=Waiting(reason)) if reason in WAITING_IN_TROUBLE:
             return Span(reason, Role.ERROR)
         case ContainerStatus(state=Waiting(reason)):
-            words = _awaited(pod, container) or reason or "Waiting"
+            awaited = _awaited(pod, container) or reason or "Waiting"
         case _:
-            words = _awaited(pod, container) or "Pending"
-    return muted(view.safe(words))
+            awaited = _awaited(pod, container) or "Pending"
+    return muted(view.safe(awaited))
 
 
 def _awaited(pod: PodSnapshot, container: ContainerSnapshot) -> str:
-    """Return what a container waits for: an operation on it, or on another one."""
+    """Return the operation on a container, or the container that it waits for."""
     if pod.operation_container in {"", container.container.name}:
         return pod.operation
     return f"waits for {pod.operation_container}"
@@ -259,10 +262,10 @@ def _awaited(pod: PodSnapshot, container: ContainerSnapshot) -> str:
 def most_urgent_state(
     pod: PodSnapshot, container: ContainerSnapshot, view: View
 ) -> Line:
-    """Return the one thing about a container that there is room for in little room.
+    """Return the most urgent thing about a container, for a narrow cell.
 
-    How it stands if it does not run on, else a probe that fails, else one that is on
-    its way, else that it is ready.
+    That is its state unless it is running; else a failing probe, else one that is still
+    undecided, else `ready`.
     """
     now = state(pod, container, view)
     if not _is_running(container) or not container.probes:
@@ -284,7 +287,7 @@ def most_urgent_state(
 
 
 def _lettered(container: ContainerSnapshot, view: View) -> Iterator[Line]:
-    """Yield probes behind their letters; those that others wait for come first."""
+    """Yield the cells of probes after their letters, in the order they must succeed."""
     for probe_type in (ProbeType.STARTUP, ProbeType.READINESS, ProbeType.LIVENESS):
         probe = probe_of(container, probe_type)
         if probe is not None:
@@ -292,7 +295,7 @@ def _lettered(container: ContainerSnapshot, view: View) -> Iterator[Line]:
 
 
 def _is_settled(shown: Line, view: View) -> bool:
-    """Return whether a probe says no more than that all is well, or nothing yet."""
+    """Return whether a probe's cell says only that it is well, or nothing yet."""
     text = text_of(shown)[2:]
     success = view.marks.success
     return text in {f"{success} ok", f"{success} done", view.marks.empty}
@@ -309,21 +312,11 @@ def _is_plain_init(container: ContainerSnapshot) -> bool:
     return container.is_init and not container.container.is_sidecar
 
 
-def _terminated(exit_code: int, reason: str) -> Span:
-    if exit_code == 0:
-        return muted(reason or "Completed")
-    return Span(f"{reason or 'Error'} {exit_code}", Role.ERROR)
-
-
 def _last_exit(container: ContainerSnapshot) -> Span:
-    """Return how the instance before ended, and who asked for it: `137 probe`."""
+    """Format exit code and cause of the previous instance: `137 probe`."""
     if container.last_exit is None:
         return muted("-")
     return Span(format_exit_cell(container.last_exit))
-
-
-def _restarts(count: int) -> Span:
-    return Span(str(count)) if count else muted("0")
 
 
 def is_terminating(pod: PodSnapshot) -> bool:
@@ -341,7 +334,7 @@ def _is_running(container: ContainerSnapshot) -> bool:
 
 
 def _waits_until(container: ContainerSnapshot) -> datetime | None:
-    """Return when the back-off of its start, or of its image, is over."""
+    """Return the end of the back-off of its restart or of its image pull."""
     if container.backoff is not None and container.backoff.until is not None:
         return container.backoff.until
     status = container.status
@@ -350,16 +343,16 @@ def _waits_until(container: ContainerSnapshot) -> datetime | None:
 
 
 def _next(container: ContainerSnapshot, view: View) -> Span:
-    """Return the time to what happens next: the kill, the retry, the next tick."""
+    """Format the time until the next kill, retry or tick."""
     if container.stopping is not None:
         left = container.stopping.since - view.now
         grace = container.stopping.grace_period_seconds
         return Span(format_countdown(left + grace * _SECOND), Role.ERROR)
     if (waits_until := _waits_until(container)) is not None:
         if waits_until <= view.now:
-            # The kubelet looks again at its pod's next sync, not when the wait ends.
+            # The kubelet retries at the pod's next sync, not when the wait ends.
             return Span("sync", Role.ERROR)
-        # No earlier than that; there is no room for the latest instant.
+        # The earliest time; the latest one does not fit.
         return Span(f">{format_brief_age(waits_until - view.now)}", Role.ERROR)
     probe = next_tick(container.probes)
     if any(snapshot.is_result_held for snapshot in container.probes):

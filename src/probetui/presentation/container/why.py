@@ -1,4 +1,4 @@
-"""The explanation of a container: who ended it and how, and the back-off after it."""
+"""Explain a container: who ended it and how, and the back-off after it."""
 
 from __future__ import annotations
 
@@ -70,6 +70,7 @@ _WHO = {
 }
 _NOT_STARTED = "It has not been restarted"
 _NOT_YET = f"{_NOT_STARTED} yet."
+
 _SOURCES: Mapping[str, str] = {
     GraceSource.LIVENESS_PROBE: "from the liveness probe",
     GraceSource.STARTUP_PROBE: "from the startup probe",
@@ -85,9 +86,9 @@ def end_sentences(
     view: View,
     history: ContainerHistory = NO_HISTORY,
 ) -> Iterator[str]:
-    """Yield who caused an exit, with which grace period, and how it ended.
+    """Yield sentences about who caused an exit, the grace period, and the end.
 
-    Of a probe whose connection was refused, the `history` may know why.
+    The `history` may know why a probe's connection was refused.
     """
     yield from _who(instance, view, history)
     if instance.stopping is not None:
@@ -104,7 +105,7 @@ def _who(
     asked = instance.end
     by = ExitCause.ITSELF if asked is None or asked.by is None else asked.by
     if by is ExitCause.POD and instance.kill is not None:
-        # Nothing else was to run, so the kill became one of the whole pod.
+        # No other container was to run, so the kill became one of the whole pod.
         kind = instance.kill.key.probe_type.lower()
         yield from _killed_by_probe(kind, instance.kill, view, history)
         yield "No other container of the pod was to run, so the whole pod was stopped."
@@ -126,7 +127,7 @@ def _who(
 def _who_else(
     by: ExitCause, instance: ContainerInstance, history: ContainerHistory
 ) -> str:
-    """Return who ended an instance, if no probe did."""
+    """Describe who ended an instance, if no probe did."""
     stopping = instance.stopping
     if stopping is not None and stopping.reason == KillReason.FAILED_POST_START_HOOK:
         return "Its postStart hook failed, so the kubelet killed it."
@@ -168,9 +169,9 @@ def _killed_by_probe(
         yield f"A user delayed its answers, the last one by {late}."
     if kill.attempts:
         yield f"The probe {attempt_predicate(kill.attempts[-1], view)}"
-    looked = history.listeners(kill)
-    if looked is not None and looked.listeners is not None:
-        yield view.safe(as_sentence(refusal_text(looked)))
+    lookup = history.listeners(kill)
+    if lookup is not None and lookup.listeners is not None:
+        yield view.safe(as_sentence(refusal_text(lookup)))
 
 
 def _grace(
@@ -190,7 +191,7 @@ def _grace(
 
 def _source(stopping: ContainerEntry, seconds: int) -> str:
     source = stopping.grace_source
-    # What ends a whole pod gives its period on as a deletion does, but none was asked.
+    # The end of a whole pod reports its period as a deletion's, without a deletion.
     is_of_pod = source == GraceSource.DELETION and stopping.by is ExitCause.POD
     if source == GraceSource.POD or is_of_pod:
         usual = ", the default" if seconds == _DEFAULT_GRACE else ""
@@ -245,7 +246,7 @@ def _killed(
         return f"It had no grace period. {not_memory}"
     lasted = exited.at - stopping.at
     grace = stopping.grace_period_seconds * _SECOND
-    # The end is seen by a look every second, the grace begins with the call.
+    # The exit is seen by a relist each second, the grace period begins with the call.
     if lasted + _SECOND < grace:
         hooked = runs_pre_stop(container, stopping.grace_period_seconds)
         begin = "the start of its preStop hook" if hooked else "SIGTERM"
@@ -262,11 +263,11 @@ def backoff_sentences(
     view: View,
     context: WhyContext | None = None,
 ) -> Iterator[str]:
-    """Yield whether the instance after this one had to wait, and why.
+    """Yield sentences about the wait of the next instance, and its reason.
 
-    The `context` says whether there is to be one, where it is known.
+    The `context` tells whether there will be a next instance, if that is known.
     """
-    # What was created may not have started yet, or never.
+    # A created instance may not have started yet, or never will.
     following = history.next_after(instance)
     restart = "It was restarted"
     if following is None or (
@@ -279,7 +280,7 @@ def backoff_sentences(
     if following is not None and _restarts_all(instance, context):
         yield f"{restart} without back-off, as all containers of the pod were."
         return
-    # What does not come any more has no wait, though one was decided.
+    # Without a restart there is no wait, even though one was decided.
     if following is None and (
         decision is None or _is_final(history, instance, context)
     ):
@@ -298,8 +299,26 @@ def backoff_sentences(
             yield _after_the_wait(decision, view, restart)
     elif not decision.waits:
         yield _no_wait(decision, instance, view, restart)
-        yield from _of_probes(instance)
-    yield from _rules(decision)
+        yield from _remark_on_probe_kill(instance)
+    yield from _next_window(decision)
+
+
+def _remark_on_probe_kill(instance: ContainerInstance) -> Iterator[str]:
+    if instance.end is not None and instance.end.by in PROBE_CAUSES:
+        yield (
+            "After a kill by a probe the kubelet counts back-off from the exit of the "
+            "instance before: its cached status still shows the killed one as "
+            "running. So such restarts are often immediate."
+        )
+
+
+def _next_window(decision: BackoffEntry) -> Iterator[str]:
+    if decision.next_window:
+        expiry = KubeletConfig().backoff_expiry
+        yield (
+            f"Next window: {format_age(decision.next_window)}; it resets when an "
+            f"instance exits more than {expiry // _MINUTE} minutes after its start."
+        )
 
 
 def _is_final(
@@ -311,7 +330,7 @@ def _is_final(
 def _not_restarted(
     history: ContainerHistory, instance: ContainerInstance, context: WhyContext | None
 ) -> str:
-    """Return that there is no instance after this one, and why, as far as is known."""
+    """Say that there is no next instance, with the reason if it is known."""
     exited = instance.exited
     pod = None if context is None else context.pod
     container = None if context is None else context.container
@@ -350,7 +369,7 @@ def _wait(waited: BackoffEntry, view: View, *, is_waiting: bool) -> str:
 
 
 def _restart(due: InstantRange, view: View) -> str:
-    """Return between which instants the restart comes, which has not come yet."""
+    """Describe when the restart is due that has not come yet."""
     if view.now > due.latest:
         return f"{_NOT_YET} The first pod sync after the wait is late."
     earliest, latest = map(view.times.stamp, due)
@@ -414,26 +433,8 @@ def _is_of_before(decision: BackoffEntry, instance: ContainerInstance) -> bool:
     return started_at is not None and decision.since <= started_at
 
 
-def _of_probes(instance: ContainerInstance) -> Iterator[str]:
-    if instance.end is not None and instance.end.by in PROBE_CAUSES:
-        yield (
-            "After a kill by a probe the kubelet counts back-off from the exit of the "
-            "instance before: its cached status still shows the killed one as "
-            "running. So such restarts are often immediate."
-        )
-
-
-def _rules(decision: BackoffEntry) -> Iterator[str]:
-    if decision.next_window:
-        expiry = KubeletConfig().backoff_expiry
-        yield (
-            f"Next window: {format_age(decision.next_window)}; it resets when an "
-            f"instance exits more than {expiry // _MINUTE} minutes after its start."
-        )
-
-
 def explain_exit(instance: ContainerInstance, context: WhyContext) -> Explanation:
-    """Return who ended an instance of a container, how, and what came after."""
+    """Explain the end of an instance: who ended it, how, and what followed."""
     what = "Stop" if instance.exited is None else "Exit"
     subject = (
         f"{what} of {context.shown_name}, instance {instance.number} "
@@ -448,9 +449,9 @@ def explain_exit(instance: ContainerInstance, context: WhyContext) -> Explanatio
 
 
 def explain_backoff(context: WhyContext) -> Explanation | None:
-    """Return why a container waits for its next start.
+    """Explain why a container waits for its restart.
 
-    None if it does not, or if the explanation of its last exit says so.
+    None if it does not wait, or if the explanation of its last exit covers it.
     """
     history = context.history
     if history.decision is None or not history.decision.waits or not history.instances:
@@ -463,7 +464,7 @@ def explain_backoff(context: WhyContext) -> Explanation | None:
 
 
 def explain_waiting(context: WhyContext) -> Explanation | None:
-    """Return why a container cannot be started; None if nothing keeps it from that."""
+    """Explain why a container cannot start; None if nothing prevents it."""
     waiting = context.history.waiting
     if waiting is None or waiting.reason in NORMAL_WAITS:
         return None
@@ -489,7 +490,7 @@ def _next_pull(context: WhyContext) -> str:
 
 
 def explain_container(context: WhyContext, tick: TickEntry | None) -> list[Explanation]:
-    """Return all that is known: of the tick, of the last exit, of the back-off."""
+    """Explain a container: its tick, its last exits, its back-off."""
     explanations = [] if tick is None else [explain_tick(tick, context)]
     explanations += [explain_exit(end, context) for end in context.history.last_ends]
     if (backoff := explain_backoff(context)) is not None:
@@ -503,7 +504,7 @@ def explain_container(context: WhyContext, tick: TickEntry | None) -> list[Expla
 
 
 def why_report(context: WhyContext, session: SessionHistory, pod_uid: str) -> list[str]:
-    """Return why a container exited last, and waits; else why it is as it is."""
+    """Format the report of `why`: last exits and waits, or else the last ticks."""
     ends = context.history.last_ends
     lines: list[str] = []
     for explanation in _about_now(context, session, pod_uid):
@@ -535,7 +536,7 @@ def _report_exits(
 def report_explanations(
     context: WhyContext, session: SessionHistory, pod_uid: str
 ) -> list[Explanation]:
-    """Return what `why_report` explains: exits and waits, else the last ticks."""
+    """Return the explanations of `why_report`: exits and waits, else the last ticks."""
     keys = session.probes(pod_uid, context.container_name)
     if context.history.last_ends or not keys:
         readiness = explain_readiness(context, session, pod_uid)

@@ -1,4 +1,4 @@
-"""The report of `why`: what containers went through, and why they ended."""
+"""The report of `why` as a value: instances of containers, and their explanations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from probetui.presentation.tick.why import WhyContext, attempt_predicate
 
 
 class ExplainedContainer(Struct, frozen=True):
-    """A container to explain: its pod, and what explanations are made of."""
+    """A container to explain, with its pod."""
 
     namespace: str
     pod_name: str
@@ -24,7 +24,7 @@ class ExplainedContainer(Struct, frozen=True):
 
 
 class WhyReport(Struct, frozen=True):
-    """Why containers of a session are as they are."""
+    """The instances and explanations of some containers of a session."""
 
     containers: Sequence[ExplainedContainer]
     past: SessionHistory
@@ -55,7 +55,7 @@ class WhyReport(Struct, frozen=True):
         ]
 
     def parts(self, _form: str) -> Iterator[Part]:
-        """Yield the lines about each container."""
+        """Yield the lines of each container, separated by empty lines."""
         return separated(
             why_report(explained.context, self.past, explained.pod_uid)
             for explained in self.containers

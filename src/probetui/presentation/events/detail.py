@@ -1,4 +1,4 @@
-"""One event in full, and the events as a cluster lists them."""
+"""Format one event in full, and events as a cluster lists them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def event_detail(
     view: View,
     earlier: Sequence[EventLine] = (),
 ) -> list[Line]:
-    """Return everything about one line of the log, and the others of its row."""
+    """Return one line of the log in full, with the earlier lines of its row."""
     lines = [_heading(entry, view), *_message(entry, view)]
     lines += [
         line(muted(_MARGIN + format_event_line(shown, view))) for shown in earlier
@@ -57,10 +57,9 @@ def event_detail(
 
 
 def format_as_kubectl(fold: AggregatedEvent | None, view: View) -> str:
-    """Return what `kubectl describe` would show of an event; empty if nothing."""
+    """Format an event as `kubectl describe` does; empty if it would not show it."""
     if fold is None or fold.shown is None:
         return ""
-    # Late: on the first screen nobody reads of an event what a cluster would show.
     from probetui.presentation.kubectl.describe import describe_events  # noqa: PLC0415
 
     return "\n".join(text_of(event) for event in describe_events([fold.shown], view))
@@ -68,42 +67,46 @@ def format_as_kubectl(fold: AggregatedEvent | None, view: View) -> str:
 
 def _heading(entry: EventLine, view: View) -> Line:
     tick = entry.tick
-    what = f"{entry.type} {view.safe(entry.reason)}"
+    name = f"{entry.type} {view.safe(entry.reason)}"
     if entry.word and not entry.is_cluster_event:
-        what = view.safe(entry.word)
-    words = f"{view.times.stamp(entry.at)}  {what}"
-    where = f"  {view.safe(entry.object)}" if entry.object else ""
+        name = view.safe(entry.word)
+    heading = f"{view.times.stamp(entry.at)}  {name}"
+    if entry.object:
+        heading += f"  {view.safe(entry.object)}"
     by = "" if tick is None else f"   {tick.key.probe_type.lower()} tick #{tick.n}"
-    return line(strong(f"{words}{where}"), muted(by))
+    return line(strong(heading), muted(by))
 
 
 def _message(entry: EventLine, view: View) -> Iterator[Line]:
-    for all_line in all_lines(view.mask.text(entry.message)):
-        yield line(_MARGIN, all_line)
+    for text in all_lines(view.mask.text(entry.message)):
+        yield line(_MARGIN, text)
 
 
 def _in_a_cluster(fold: AggregatedEvent | None, view: View) -> Iterator[Line]:
     if fold is None:
-        words = "not shown in a cluster"
-        yield line(muted(f"{_MARGIN}{words}"))
+        yield line(muted(f"{_MARGIN}not shown in a cluster"))
         return
     if fold.is_dropped:
-        words = (
+        warning = (
             "a cluster drops this event: 25 per pod at once, then one every 5 minutes"
         )
-        yield line(_MARGIN, Span(words, Role.WARNING))
+        yield line(_MARGIN, Span(warning, Role.WARNING))
     if fold.shown is None:
         return
     yield line(muted(f"{_MARGIN}{_folding(fold)}"))
     shown = fold.shown
-    words = (
-        f"{shown.type}  {shown.reason}  {format_event_age(shown, view.now)}  kubelet  "
+    columns = (
+        shown.type,
+        shown.reason,
+        format_event_age(shown, view.now),
+        "kubelet",
+        shown.message.strip(),
     )
-    yield line(_MARGIN, view.safe(f"{words}{shown.message.strip()}"))
+    yield line(_MARGIN, view.safe("  ".join(columns)))
 
 
 def _folding(fold: AggregatedEvent) -> str:
-    """Return how many events a cluster shows as one."""
+    """Describe how many events a cluster combines into one."""
     if fold.shown is None or fold.shown.count <= 1:
         return "in a cluster:"
     over = f", of {_number(fold.instances)} instances," if fold.instances > 1 else ""
@@ -128,7 +131,7 @@ class ClusterCells(Struct, frozen=True):
 def cluster_cells(
     event: ClusterEvent, names: Mapping[str, str], view: View
 ) -> ClusterCells:
-    """Return one event of a cluster; `names` says what to call each pod, by UID."""
+    """Return the row of a cluster's event; `names` has the pods' names by UID."""
     is_warning = event.type is EventType.WARNING
     role = Role.WARNING if is_warning else Role.PLAIN
     name = names.get(event.pod_uid, event.pod_uid)
@@ -145,7 +148,7 @@ def cluster_cells(
 
 
 def cluster_text(event: ClusterEvent, names: Mapping[str, str], view: View) -> str:
-    """Return one event of a cluster as one text, to be looked for and copied."""
+    """Return a cluster's event as one text, for search and copying."""
     cells = cluster_cells(event, names, view)
     columns = (cells.age, cells.type, cells.reason, cells.object, cells.message)
     return "  ".join("".join(span.text for span in column) for column in columns)

@@ -1,4 +1,4 @@
-"""A pod as `kubectl describe pod` writes it.
+"""Format a pod as `kubectl describe pod` does.
 
 Source: k8s.io/kubectl describe/describe.go, v0.32.10, describePod.
 """
@@ -60,7 +60,7 @@ def describe_pod(
 ) -> list[Line]:
     """Return a pod's page: definition, status, events as a cluster combines them.
 
-    Behind them, and not kubectl's, comes what its probes showed to be unwise.
+    The findings of the session follow; kubectl has none.
     """
     pod = replace(pod, pod=api_pod(pod.pod), status=pod.api_status or pod.status)
     rows = [*_heading(pod.pod, pod.status, view), *_body(pod, view)]
@@ -69,21 +69,21 @@ def describe_pod(
 
 
 def describe_events(events: Sequence[ClusterEvent], view: View) -> list[Line]:
-    """Return events alone, as they stand at the end of a pod's page."""
+    """Return the events part of a pod's page."""
     return describe_lines(event_rows(events, view), view)
 
 
 def describe_lines(rows: Iterable[DescribeRow], view: View) -> list[Line]:
-    """Return rows as lines, whose foreign text is harmless and without secrets."""
+    """Return rows as aligned lines, safe for the terminal and with secrets masked."""
 
-    def harmless(text: str) -> str:
+    def safe(text: str) -> str:
         return one_line(view.mask.text(text), newline=view.marks.newline)
 
-    return lines_of(replace(row, cells=tuple(map(harmless, row.cells))) for row in rows)
+    return lines_of(replace(row, cells=tuple(map(safe, row.cells))) for row in rows)
 
 
 def event_rows(events: Sequence[ClusterEvent], view: View) -> Iterator[DescribeRow]:
-    """Yield events, the one seen last at the end.
+    """Yield the rows of events, most recently seen last.
 
     Source: k8s.io/kubectl describe/describe.go, v0.32.10, DescribeEvents.
     """
@@ -201,8 +201,8 @@ def _volume(volume: Volume) -> Iterator[DescribeRow]:
             yield describe_row(2, "Path:", path)
             yield describe_row(2, "HostPathType:", type_)
         case EmptyDir(medium, size_limit):
-            words = "EmptyDir (a temporary directory that shares a pod's lifetime)"
-            yield describe_row(2, "Type:", words)
+            type_text = "EmptyDir (a temporary directory that shares a pod's lifetime)"
+            yield describe_row(2, "Type:", type_text)
             yield describe_row(2, "Medium:", medium)
             limit = "<unset>" if not size_limit else format_quantity(size_limit)
             yield describe_row(2, "SizeLimit:", limit)
@@ -215,12 +215,12 @@ def _volume(volume: Volume) -> Iterator[DescribeRow]:
 
 
 def _files(sources: Sequence[FileSource]) -> Iterator[DescribeRow]:
-    """Yield where the files of a volume come from: one source by its own kind."""
+    """Yield the sources of a volume's files; a single source has its own type."""
     if len(sources) == 1 and not isinstance(sources[0], ClusterFiles):
         yield from _only_source(sources[0])
         return
-    words = "Projected (a volume that contains injected data from multiple sources)"
-    yield describe_row(2, "Type:", words)
+    type_text = "Projected (a volume that contains injected data from multiple sources)"
+    yield describe_row(2, "Type:", type_text)
     for source in sources:
         match source:
             case SecretFiles(name=name, optional=optional):
@@ -234,7 +234,7 @@ def _files(sources: Sequence[FileSource]) -> Iterator[DescribeRow]:
             case ServiceAccountTokenFile(expiration_seconds=seconds):
                 yield describe_row(2, "TokenExpirationSeconds:", str(seconds))
             case TrustBundleFile() | PodCertificateFiles():
-                pass  # kubectl says nothing of them.
+                pass  # kubectl does not show them.
 
 
 def _only_source(
@@ -252,20 +252,20 @@ def _only_source(
             yield describe_row(2, "Name:", name)
             yield describe_row(2, "Optional:", str(optional).lower())
         case DownwardAPIFiles(items):
-            words = "DownwardAPI (a volume populated by information about the pod)"
-            yield describe_row(2, "Type:", words)
+            type_text = "DownwardAPI (a volume populated by information about the pod)"
+            yield describe_row(2, "Type:", type_text)
             yield describe_row(2, "Items:")
             for item in items:
-                yield describe_row(3, f"{_ref_words(item.ref)} -> {item.path}")
+                yield describe_row(3, f"{_referenced_field(item.ref)} -> {item.path}")
 
 
-def _ref_words(ref: object) -> str:
+def _referenced_field(ref: object) -> str:
     path = getattr(ref, "field_path", None) or getattr(ref, "resource", "")
     return str(path)
 
 
 def _finding_rows(findings: Sequence[FindingEntry]) -> Iterator[DescribeRow]:
-    """Yield what probes of a pod showed, nothing if it was nothing."""
+    """Yield the findings about a pod's probes, with their heading."""
     if not findings:
         return
     yield describe_row(0, "Findings:")

@@ -1,4 +1,4 @@
-"""A container and its probes as `kubectl describe pod` writes them.
+"""Format a container and its probes as `kubectl describe pod` does.
 
 Source: k8s.io/kubectl describe/describe.go, v0.32.10, describeContainers and
 DescribeProbe.
@@ -51,13 +51,13 @@ from probetui.presentation.text.spans import Role
 from probetui.presentation.text.view import View
 
 _NODE = Node()
-"""Without anything to allocate: kubectl does not look at the node either."""
+"""A node without allocatable resources: kubectl does not read the node either."""
 
 
 def describe_container(
     pod: Pod, container: Container, status: ContainerStatus | None, view: View
 ) -> Iterator[DescribeRow]:
-    """Yield everything about one container of a pod."""
+    """Yield the rows of one container of a pod."""
     yield describe_row(1, f"{container.name}:")
     if status is not None:
         yield describe_row(2, "Container ID:", status.container_id)
@@ -123,7 +123,7 @@ def _state(label: str, state: ContainerState | None) -> Iterator[DescribeRow]:
             if reason:
                 yield describe_row(3, "Reason:", reason, role=Role.WARNING)
             if reason in IMAGE_REASONS and message:
-                # kubectl has it among the events only, which may be gone.
+                # kubectl has the message only in the events, which may have expired.
                 yield from texts(3, "Message", message.rstrip("\n").split("\n"))
         case None:
             yield describe_row(2, f"{label}:", "Waiting", role=Role.WARNING)
@@ -150,7 +150,7 @@ def _amounts(label: str, amounts: Mapping[str, Decimal]) -> Iterator[DescribeRow
 
 
 def _masked(probe: Probe, view: View) -> Probe:
-    """Return a probe whose path has no known secret: quoting would disguise it."""
+    """Return a probe with a masked path; after URL quoting no secret would match."""
     match probe.handler:
         case HTTPGetAction(path=path) as action:
             return replace(probe, handler=replace(action, path=view.mask.text(path)))
@@ -186,8 +186,8 @@ def _variable(
             for other in others:
                 yield describe_row(3, "", other)
         case FieldRef(path) as ref:
-            found = metadata_field(pod, ref)
-            known = found if isinstance(found, str) else ""
+            field_value = metadata_field(pod, ref)
+            known = field_value if isinstance(field_value, str) else ""
             shown = view.mask.value(variable.name, known)
             yield describe_row(3, label, f"{shown} (v1:{path})")
         case ResourceFieldRef(resource) as source:
@@ -203,11 +203,11 @@ def _variable(
 
 
 def _resource(pod: Pod, container: Container, ref: ResourceFieldRef) -> str:
-    found = container_resource(pod, container, ref, _NODE)
-    if not isinstance(found, str):
+    amount = container_resource(pod, container, ref, _NODE)
+    if not isinstance(amount, str):
         return ""
     is_limit = ref.resource in {"limits.cpu", "limits.memory"}
-    return "node allocatable" if found == "0" and is_limit else found
+    return "node allocatable" if amount == "0" and is_limit else amount
 
 
 def _mounts(container: Container) -> Iterator[DescribeRow]:
@@ -227,11 +227,11 @@ def _mounts(container: Container) -> Iterator[DescribeRow]:
 
 
 _SAFE_IN_PATH = "$&+,/:;=@-_.~"
-"""What Go's net/url leaves as it is in a path, beside letters and digits."""
+"""What Go's net/url does not escape in a path, besides letters and digits."""
 
 
 def describe_probe(probe: Probe) -> str:
-    """Return handler and numbers: `tcp-socket :8080 delay=0s timeout=1s …`."""
+    """Format a probe: `tcp-socket :8080 delay=0s timeout=1s …`."""
     numbers = (
         f"delay={probe.initial_delay_seconds}s timeout={probe.timeout_seconds}s "
         f"period={probe.period_seconds}s #success={probe.success_threshold} "
@@ -251,7 +251,7 @@ def describe_probe(probe: Probe) -> str:
 
 
 def _url(action: HTTPGetAction) -> str:
-    # net.JoinHostPort puts brackets around what has a colon: IPv6.
+    # As net.JoinHostPort does, which puts brackets around IPv6 addresses.
     host = f"[{action.host}]" if ":" in action.host else action.host
     path = quote(to_bytes(action.path), safe=_SAFE_IN_PATH)
     if path and not path.startswith("/"):

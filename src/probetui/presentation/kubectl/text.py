@@ -1,4 +1,4 @@
-"""Rows, columns and ages as kubectl prints them.
+"""Format rows, columns and ages as kubectl does.
 
 Source: Go 1.23 text/tabwriter, as k8s.io/cli-runtime printers use it;
 k8s.io/apimachinery util/duration/duration.go, v0.32.10, HumanDuration.
@@ -19,9 +19,9 @@ _GAP = 2
 
 
 def align_columns(rows: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
-    """Return rows of cells, each cell but a row's last filled up to its column.
+    """Pad every cell except a row's last to the width of its column.
 
-    A column goes over neighbouring rows that have a cell after it.
+    A column is a block of consecutive rows that have a cell after it.
     """
     filled = [list(row) for row in rows]
     for column in range(max(map(len, rows), default=0)):
@@ -34,7 +34,7 @@ def align_columns(rows: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
 
 
 def cell_width(text: str) -> int:
-    """Return how many cells of a terminal a text takes, about."""
+    """Return the approximate width of a text in cells of a terminal."""
     if text.isascii():
         return len(text)
     return sum(map(_width_of_character, text))
@@ -72,9 +72,9 @@ _DAYS_BESIDE_YEARS_UNTIL = 8 * _YEAR
 
 
 def format_human_duration(length: timedelta) -> str:
-    """Return a length of time in its one or two largest units: `31s`, `3m11s`, `5h`.
+    """Format a duration in its one or two largest units: `31s`, `3m11s`, `5h`.
 
-    What is more than a second in the future is `<invalid>`, the rest of it `0s`.
+    -2 s and less is `<invalid>`, other negative durations are `0s`.
     """
     if length <= -2 * _SECOND:
         return "<invalid>"
@@ -99,7 +99,7 @@ def format_human_duration(length: timedelta) -> str:
 
 
 def format_event_age(event: ClusterEvent, now: datetime) -> str:
-    """Return an event's age: `31s`, or `31s (x9 over 3m11s)` for more than one.
+    """Format an event's age: `31s`, or `31s (x9 over 3m11s)` for more than one.
 
     Source: k8s.io/kubectl describe/describe.go, v0.32.10, DescribeEvents.
     """
@@ -110,14 +110,14 @@ def format_event_age(event: ClusterEvent, now: datetime) -> str:
 
 
 def format_since(at: datetime, now: datetime) -> str:
-    """Return how long ago an instant was; the API keeps whole seconds of it."""
+    """Format how long ago an instant was, which the API truncates to seconds."""
     return format_human_duration(now - at.replace(microsecond=0))
 
 
 def format_rfc1123(at: datetime) -> str:
-    """Return an instant as `kubectl describe` writes it, in UTC."""
+    """Format an instant as `kubectl describe` does, in UTC."""
     utc = at.astimezone(UTC)
-    # Not by strftime's %a and %b: they follow the locale.
+    # Not strftime's %a and %b, which depend on the locale.
     day = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")[utc.weekday()]
     month = (
         "Jan", "Feb", "Mar", "Apr", "May", "Jun",
@@ -129,7 +129,7 @@ def format_rfc1123(at: datetime) -> str:
 def _units(
     seconds: int, large: int, name: str, small: int, small_name: str, most: int
 ) -> str:
-    """Return the large unit and, if there is a rest, the small one."""
+    """Format the large unit and, unless it is zero, the small one."""
     rest = seconds // small % most
     return f"{seconds // large}{name}" + (f"{rest}{small_name}" if rest else "")
 
@@ -139,7 +139,7 @@ _INDENT = "  "
 
 
 class DescribeRow(Struct, frozen=True):
-    """One line: cells in columns; the role is that of the last cell.
+    """One line of cells in columns; `role` is that of the last cell.
 
     A single cell is a heading if it ends with a colon.
     """
@@ -150,14 +150,13 @@ class DescribeRow(Struct, frozen=True):
 
 
 def describe_row(depth: int, *cells: str, role: Role = Role.PLAIN) -> DescribeRow:
-    """Return a line."""
+    """Return a row; a shorthand with its cells as positional arguments."""
     return DescribeRow(depth, cells, role)
 
 
 def texts(depth: int, label: str, lines: Iterable[str]) -> list[DescribeRow]:
-    """Return a label with one or more values below one another; none is said so."""
-    found = list(lines)
-    first, *others = found or [NONE]
+    """Return a label with its values below one another, `<none>` if there are none."""
+    first, *others = list(lines) or [NONE]
     return [
         describe_row(depth, f"{label}:", first),
         *(describe_row(depth, "", other) for other in others),
@@ -165,12 +164,12 @@ def texts(depth: int, label: str, lines: Iterable[str]) -> list[DescribeRow]:
 
 
 def pairs(label: str, mapping: Mapping[str, str], between: str) -> list[DescribeRow]:
-    """Return a mapping sorted by key, one entry a line."""
+    """Return the rows of a mapping, sorted by key."""
     return texts(0, label, [f"{key}{between}{mapping[key]}" for key in sorted(mapping)])
 
 
 def lines_of(rows: Iterable[DescribeRow]) -> list[Line]:
-    """Return rows aligned, labels apart from values."""
+    """Return rows as lines with aligned columns, labels muted."""
     rows = list(rows)
     cells = [
         (_INDENT * row.depth + row.cells[0], *row.cells[1:]) if row.cells else ("",)

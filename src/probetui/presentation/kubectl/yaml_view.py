@@ -1,4 +1,4 @@
-"""A pod as `kubectl get -o yaml` writes it, with the roles of its words."""
+"""Format a pod as `kubectl get -o yaml` does, with highlighted keys and values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BLOCK = re.compile(r"[|>][0-9+-]*")
 
 
 def yaml_lines(pod: PodSnapshot, view: View) -> list[Line]:
-    """Return a pod with its defaults and its status, secrets masked."""
+    """Return the YAML of a pod with defaults and status, secrets masked."""
     plain = {
         **POD.write(view.mask.pod(api_pod(pod.pod))),
         "status": POD_STATUS.write(pod.api_status or pod.status),
@@ -40,7 +40,7 @@ def _cut(text: str) -> str:
 
 
 def _coloured(texts: list[str]) -> Iterator[Line]:
-    """Yield lines whose keys stand out; text in a block has no keys."""
+    """Yield lines with highlighted keys; a block of text has none."""
     block_indent: int | None = None
     for text in texts:
         indent = len(text) - len(text.lstrip(" "))
@@ -55,7 +55,7 @@ def _coloured(texts: list[str]) -> Iterator[Line]:
 
 
 def _field(text: str) -> tuple[Line, str]:
-    """Return a line in its parts, and its value."""
+    """Split a line into spans; return them and its value."""
     if (field := _FIELD.match(text)) is not None:
         key = Span(field["key"], Role.ACCENT)
         before: Line = (muted(field["indent"]), key, muted(":"))
@@ -64,6 +64,6 @@ def _field(text: str) -> tuple[Line, str]:
         item = _ITEM.match(text)
         before = (muted(item[0] if item else ""),)
         value = text[item.end() :] if item else text
-    wanted = value.strip()
-    role = Role.SUCCESS if _NUMBER_OR_WORD.fullmatch(wanted) else Role.PLAIN
-    return line(*before, Span(value, role)), wanted
+    stripped = value.strip()
+    role = Role.SUCCESS if _NUMBER_OR_WORD.fullmatch(stripped) else Role.PLAIN
+    return line(*before, Span(value, role)), stripped

@@ -1,4 +1,4 @@
-"""The report of `check`: text, JUnit, TAP, SARIF, GitHub annotations, or a value."""
+"""Format the report of `check`: as text, JUnit, TAP, SARIF, GitHub annotations."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ MANIFEST_HELP = (
     "A problem of the manifest itself: the message names the field and says what is "
     "allowed there, or what is ignored or replaced."
 )
-"""The help of rules that are no finding."""
+"""The help of rules that are not findings."""
 
 
 class CheckReport(Struct, frozen=True):
-    """What was checked and what was found.
+    """The checked files and their problems.
 
     Attributes:
         files: the names of all files that were read.
-        problems: what was found, in the order of files and lines.
-        rules: what a rule is about in general, by its name; not all have a text.
-        advice: what to do about it, by the name of the rule.
+        problems: the problems, in the order of files and lines.
+        rules: the general description of rules, by name; not all have one.
+        advice: how to fix a problem, by the name of its rule.
     """
 
     files: Sequence[str]
@@ -47,11 +47,11 @@ class CheckReport(Struct, frozen=True):
         return tuple(file for file in self.files if file not in bad)
 
     def count(self, severity: Severity) -> int:
-        """Return how many problems are that bad."""
+        """Return the number of problems of that severity."""
         return sum(problem.severity is severity for problem in self.problems)
 
     def value(self) -> list[dict[str, object]]:
-        """Return what is known of each problem."""
+        """Return all fields of each problem."""
         return [
             {
                 "file": problem.file,
@@ -66,17 +66,17 @@ class CheckReport(Struct, frozen=True):
         ]
 
     def parts(self, form: str) -> Iterator[Document]:
-        """Yield the whole file of a form."""
+        """Yield the one document of a form in `FILES`."""
         yield Document(FILES[form](self))
 
 
 def as_text(report: CheckReport) -> str:
-    """Return a line per problem, as compilers write them."""
+    """Format one line per problem, as compilers do."""
     return _lines(_sentence(problem) for problem in report.problems)
 
 
 def as_wide(report: CheckReport) -> str:
-    """Return the same, each with what its rule is about in general."""
+    """Format problems as `as_text` does, each with the description of its rule."""
     lines = []
     for problem in report.problems:
         about = report.rules.get(problem.rule)
@@ -85,9 +85,9 @@ def as_wide(report: CheckReport) -> str:
 
 
 def as_junit(report: CheckReport) -> str:
-    """Return JUnit's XML: a case per problem, and one per file without any.
+    """Format JUnit XML: a case per problem, and one per file without any.
 
-    Only errors are failures; what else there is to say is output of its case.
+    Only errors are failures; other problems are the output of their cases.
     """
     suite = ET.Element(
         "testsuite",
@@ -109,7 +109,7 @@ def as_junit(report: CheckReport) -> str:
 
 
 def junit_text(suite: ET.Element) -> str:
-    """Return the file of a test suite."""
+    """Format the file of a test suite."""
     suites = ET.Element("testsuites", name=PROGRAM)
     suites.append(suite)
     ET.indent(suites)
@@ -118,20 +118,20 @@ def junit_text(suite: ET.Element) -> str:
 
 
 def is_junit_beginning(beginning: bytes) -> bool:
-    """Return whether a file that begins so has such a report."""
+    """Return whether the first bytes of a file are those of such a report."""
     return beginning.startswith(f'{_XML}<testsuites name="{PROGRAM}"'.encode())
 
 
 def junit_case(suite: ET.Element, file: str, name: str) -> ET.Element:
     """Add a case to a test suite."""
-    # XML has no form at all for most control characters.
+    # XML cannot represent most control characters, even escaped.
     return ET.SubElement(
         suite, "testcase", classname=safe_line(file), name=safe_line(name)
     )
 
 
 def as_tap(report: CheckReport) -> str:
-    """Return the Test Anything Protocol; what is no error is a TODO, and passes."""
+    """Format TAP (Test Anything Protocol); only errors fail, the rest is TODO."""
     points = [_point(problem) for problem in report.problems]
     points += [f"ok - {tap_words(file)}" for file in report.clean]
     lines = ["TAP version 13", f"1..{len(points)}"]
@@ -148,13 +148,12 @@ def _point(problem: Problem) -> str:
 
 
 def tap_words(text: str) -> str:
-    """Return a text for a line of the Test Anything Protocol."""
-    # A hash would begin a directive.
+    """Escape a text for a line of TAP, where `#` would begin a directive."""
     return safe_line(text).replace("#", "\\#")
 
 
 def as_sarif(report: CheckReport) -> str:
-    """Return SARIF 2.1.0, as code scanners exchange it."""
+    """Format SARIF 2.1.0, the exchange format of code scanners."""
     used = dict.fromkeys(problem.rule for problem in report.problems)
     driver = {
         "name": PROGRAM,
@@ -181,64 +180,64 @@ def _sarif_rule(name: str, report: CheckReport) -> dict[str, object]:
 
 
 def _sarif_result(problem: Problem) -> dict[str, object]:
-    place: dict[str, object] = {"artifactLocation": {"uri": _uri(problem.file)}}
+    location: dict[str, object] = {"artifactLocation": {"uri": _uri(problem.file)}}
     if problem.line:
-        place["region"] = {"startLine": problem.line, "startColumn": problem.column}
-    words = ": ".join(filter(None, (problem.path, problem.message)))
+        location["region"] = {"startLine": problem.line, "startColumn": problem.column}
+    text = ": ".join(filter(None, (problem.path, problem.message)))
     return {
         "ruleId": problem.rule,
         "level": problem.severity.value,
-        "message": {"text": words},
-        "locations": [{"physicalLocation": place}],
+        "message": {"text": text},
+        "locations": [{"physicalLocation": location}],
     }
 
 
 def _uri(file: str) -> str:
-    """Return a file's name as a reference by URI; a URL stays as it was given."""
+    """Return a file's name as a URI reference; a URL stays as it is."""
     return quote(to_bytes(file), safe=":/?=&%" if "://" in file else "/,")
 
 
 def as_github(report: CheckReport) -> str:
-    """Return the commands by which GitHub's runners annotate files."""
+    """Format the workflow commands with which GitHub's runners annotate files."""
     return _lines(_annotation(problem) for problem in report.problems)
 
 
 def _annotation(problem: Problem) -> str:
     level = "notice" if problem.severity is Severity.NOTE else problem.severity.value
-    words = ": ".join(filter(None, (problem.path, problem.message)))
+    text = ": ".join(filter(None, (problem.path, problem.message)))
     return github_command(
-        level, problem.file, problem.rule, problem.line, problem.column, words
+        level, problem.file, problem.rule, problem.line, problem.column, text
     )
 
 
 def github_command(
     level: str, file: str, title: str, line: int, column: int, text: str
 ) -> str:
-    """Return the command that annotates a place of a file; line 0 is unknown.
+    """Return the workflow command that annotates a position in a file.
 
     Args:
         level: notice, warning or error.
-        file: its name.
-        title: of the annotation, one line.
-        line: from 1.
-        column: from 1.
-        text: one line or several.
+        file: the file's name.
+        title: the title of the annotation, one line.
+        line: counted from 1; 0 if it is unknown.
+        column: counted from 1.
+        text: the message, in one or several lines.
     """
     properties = {"file": safe_line(file), "title": safe_line(title)}
     if line:
         properties |= {"line": str(line), "col": str(column)}
     written = ",".join(
-        f"{name}={_for_property(value)}" for name, value in properties.items()
+        f"{name}={_escape_property(value)}" for name, value in properties.items()
     )
-    return f"::{level} {written}::{_for_message(safe_lines(text))}"
+    return f"::{level} {written}::{_escape_message(safe_lines(text))}"
 
 
-def _for_message(text: str) -> str:
+def _escape_message(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _for_property(text: str) -> str:
-    return _for_message(text).replace(":", "%3A").replace(",", "%2C")
+def _escape_property(text: str) -> str:
+    return _escape_message(text).replace(":", "%3A").replace(",", "%2C")
 
 
 FILES: Mapping[str, Callable[[CheckReport], str]] = MappingProxyType({
@@ -249,7 +248,7 @@ FILES: Mapping[str, Callable[[CheckReport], str]] = MappingProxyType({
     "sarif": as_sarif,
     "github": as_github,
 })  # fmt: skip
-"""The text of each form that is not JSON or YAML, by the word of `-o`."""
+"""The formatters of forms other than JSON and YAML, by the value of `-o`."""
 
 
 def _sentence(problem: Problem) -> str:

@@ -1,4 +1,4 @@
-"""Plain lines for facts of the detail pane that are in no single journal entry."""
+"""Plain lines with the facts of the detail pane that no single journal entry has."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from probetui.presentation.probe.next_failure import next_failure_fields
 from probetui.presentation.probe.state import handler_text
 
 _DURATIONS = 60
-"""As many runs of a probe as the detail pane looks back on."""
+"""The number of runs that the detail pane summarizes."""
 
 _KINDS = (ProbeType.LIVENESS, ProbeType.READINESS, ProbeType.STARTUP)
 
@@ -57,14 +57,14 @@ class _Counted(Struct):
 
 
 class _Restarts(Struct):
-    """What back-off counts with: the last exit, and the window that it opens."""
+    """The input of back-off: the last exit, and the window that it opens."""
 
     exited_at: datetime | None = None
     window: timedelta = timedelta()
 
 
 class PlainDetail:
-    """Collects what the detail pane sums up; it is fed every entry once, in order.
+    """Collects what the detail pane summarizes, from every entry once, in order.
 
     Args:
         acts: whether kills and restarts are carried out.
@@ -80,7 +80,7 @@ class PlainDetail:
         self._next_failures: dict[ProbeKey, str] = {}
 
     def started(self, entry: ContainerEntry, pod: Pod | None) -> Iterator[str]:
-        """Yield what an instance is, and when the first one starts how it is probed."""
+        """Yield the image of an instance and, for the first one, its probes."""
         key = entry.pod_uid, entry.container_name
         container = None if pod is None else pod.container(entry.container_name)
         if pod is None or container is None:
@@ -99,7 +99,7 @@ class PlainDetail:
                 yield f"{kind.lower()} {fields}"
 
     def remember(self, entry: JournalEntry) -> None:
-        """Record what back-off will count with."""
+        """Record the input of back-off."""
         match entry:
             case ContainerEntry(what=LifecycleStep.EXITED):
                 self._restarts_of(entry).exited_at = entry.at
@@ -119,7 +119,7 @@ class PlainDetail:
         self._counted.setdefault(tick.key, _Counted()).add(tick)
 
     def next_failure(self, tick: TickEntry, pod: Pod | None) -> str:
-        """Return what the next failure would do, empty if that is known already."""
+        """Return the fields of the next failure, empty if they are unchanged."""
         container = None if pod is None else pod.container(tick.key.container_name)
         probe = None if container is None else container.probe(tick.key.probe_type)
         if pod is None or container is None or probe is None or tick.result is None:
@@ -143,15 +143,15 @@ class PlainDetail:
         return fields
 
     def summary(self, key: ProbeKey, pod: Pod | None) -> str:
-        """Return what a probe's ticks came to, empty if there were none."""
+        """Summarize a probe's ticks, empty if there were none."""
         counted = self._counted.get(key)
         if counted is None:
             return ""
-        words = (
+        counts = (
             f"counted {counted.successes} succeeded, {counted.failures} failed, "
             f"{counted.errors} errored, {counted.skips} skipped"
         )
-        return words + _latency(counted.durations, _probe(key, pod))
+        return counts + _latency(counted.durations, _probe(key, pod))
 
     @property
     def probes(self) -> list[ProbeKey]:
@@ -166,18 +166,18 @@ def settings_fields(
     kind: ProbeType,
     rules: KubeletRules,
 ) -> str:
-    """Return what a probe does, when, and how soon a failure is noticed."""
+    """Format a probe's handler, timing, detection time and grace period."""
     soonest, latest = notice_delay(probe)
-    words = (
+    fields = (
         f"probes {handler_text(probe)} period={probe.period_seconds}s "
         f"timeout={probe.timeout_seconds}s delay={probe.initial_delay_seconds}s "
         f"failures={probe.failure_threshold} successes={probe.success_threshold} "
         f"noticed-after={format_age(soonest)}-{format_age(latest)}"
     )
     if kind is ProbeType.READINESS:
-        return f"{words} never-kills"
+        return f"{fields} never-kills"
     grace = kill_grace_period(pod, container, kind, rules)
-    return f"{words} kill-grace={grace.seconds}s({grace.source})"
+    return f"{fields} kill-grace={grace.seconds}s({grace.source})"
 
 
 def _latency(durations: deque[timedelta], probe: Probe | None) -> str:
@@ -185,12 +185,11 @@ def _latency(durations: deque[timedelta], probe: Probe | None) -> str:
     if latency is None:
         return ""
     last, median, longest = map(format_duration, latency)
-    words = f"; latency last {last} median {median} max {longest}"
+    fields = f"; latency last {last} median {median} max {longest}"
     if probe is None:
-        return words
-    return (
-        f"{words} timeout {format_duration(timedelta(seconds=probe.timeout_seconds))}"
-    )
+        return fields
+    timeout = format_duration(timedelta(seconds=probe.timeout_seconds))
+    return f"{fields} timeout {timeout}"
 
 
 def _probe(key: ProbeKey, pod: Pod | None) -> Probe | None:

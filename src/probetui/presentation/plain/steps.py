@@ -1,4 +1,4 @@
-"""Plain lines of a session that is stepped: decision traces, and what comes next."""
+"""Plain lines of a stepped session: decision traces, and the queue of next events."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INDENT = "    "
 
 
 def step_view(snapshot: Snapshot, mask: Mask) -> View:
-    """Return how traces are worded; their instants count from the start."""
+    """Return the view for the lines, with times that count from the session's start."""
     times = TimeFormatter(
         snapshot.taken_at, snapshot.started_at, TimeFormat.SINCE_START
     )
@@ -28,7 +28,7 @@ def step_view(snapshot: Snapshot, mask: Mask) -> View:
 
 
 def format_trace(tick: TickEntry, snapshot: Snapshot, view: View) -> Iterator[str]:
-    """Yield the decision trace of a probe's newest tick, indented below its title."""
+    """Yield the title and the indented decision trace of a probe's newest tick."""
     yield f"  {text_of(trace_title(tick, view))}".rstrip()
     subject = _subject(tick, snapshot)
     if subject is not None:
@@ -37,7 +37,7 @@ def format_trace(tick: TickEntry, snapshot: Snapshot, view: View) -> Iterator[st
 
 
 def format_queue(snapshot: Snapshot, view: View) -> Iterator[str]:
-    """Yield what comes next, in order."""
+    """Yield the next events, in order."""
     names = pod_names(pod.pod for pod in snapshot.pods)
     yield from _indented(queue_lines(snapshot, names, view))
 
@@ -48,7 +48,7 @@ def _indented(lines: Iterable[Line]) -> Iterator[str]:
 
 
 def _subject(tick: TickEntry, snapshot: Snapshot) -> Subject | None:
-    """Return the probe of a tick as what is chosen; None once it has gone."""
+    """Return the probe of a tick as the selected one, None if it is gone."""
     for pod in snapshot.pods:
         for container in pod.containers:
             for probe in container.probes:

@@ -1,4 +1,4 @@
-"""One probe in a cell of a table: how it stands in a mark and a word."""
+"""Format the state of one probe for a table cell: a mark and a word."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from probetui.presentation.text.view import View
 from probetui.presentation.tick.marks import result_mark
 
 CELLS = 8
-"""What a cell needs so that nothing is left out: `██░ 2/3`, `delay 3s`."""
+"""The width that fits every full version: `██░ 2/3`, `delay 3s`."""
 
 _MOST_SEGMENTS = 3
 _SPINNER_STEP = timedelta(milliseconds=250)
-"""A run that is shorter than this is over before anybody sees it turn."""
+"""The time between two frames; a shorter run shows no spinner."""
 
 
 def probe_cell(
@@ -38,24 +38,27 @@ def probe_cell(
     is_over: bool = False,
     room: int = CELLS,
 ) -> Line:
-    """Return a probe in at most `room` cells, the longest version that fits.
+    """Return the longest version of a probe's state that fits.
 
-    What people have chosen for it comes last, one letter each. `is_over` is a
-    container that has ended: a worker that is not there will not come.
+    Args:
+        probe: the probe; None if the container has none of the type.
+        view: how it is shown.
+        is_over: whether a probe without a worker will never get one again.
+        room: the width of the cell; overrides follow, with one letter each.
     """
     if probe is None:
         return line(muted("-"))
-    chosen = override_marks(probe)
-    also = (Span(" "), *chosen) if chosen else ()
+    marks = override_marks(probe)
+    overrides = (Span(" "), *marks) if marks else ()
     version: Line = ()
     for version in _versions(probe, view, is_over=is_over):
-        if len(text_of((*version, *also))) <= room:
+        if len(text_of((*version, *overrides))) <= room:
             break
-    return (*version, *also)
+    return (*version, *overrides)
 
 
 def _versions(probe: ProbeSnapshot, view: View, *, is_over: bool) -> Iterator[Line]:
-    """Yield what there is to say, in ever fewer cells."""
+    """Yield versions of the state, from the longest to the shortest."""
     marks = view.marks
     if not probe.worker_alive:
         has_left = is_over or probe.ticks
@@ -77,7 +80,7 @@ def _versions(probe: ProbeSnapshot, view: View, *, is_over: bool) -> Iterator[Li
 
 
 def _marked(mark: Span, word: str, role: Role) -> Iterator[Line]:
-    """Yield a word behind its mark; the space between them goes before the mark."""
+    """Yield mark and word, then without the space between, then the word alone."""
     yield line(mark._replace(text=f"{mark.text} "), Span(word, role))
     if not (mark.text.isalpha() and word[0].isalpha()):
         yield line(mark, Span(word, role))
@@ -99,37 +102,37 @@ def _skipped(probe: ProbeSnapshot, skip: Skip, view: View) -> Iterator[Line]:
 
 
 def _standing(probe: ProbeSnapshot, view: View) -> Iterator[Line]:
-    """Yield the run towards a change, or the result that is stored."""
+    """Yield the run towards a change, or the stored result."""
     marks = view.marks
-    result, words = probe.stored_result, "ok"
+    result, word = probe.stored_result, "ok"
     spinner = _spinner(probe, view)
     if probe.last_run is None:
         if spinner is None:
             yield line(muted(marks.empty))
             return
-        result, words = None, "run"
+        result, word = None, "run"
     elif is_running_towards_change(probe):
         result, most = probe.last_result, threshold(probe, probe.last_result)
         errored = marks.errored if probe.error_run else ""
-        words = f"{run_count(probe)}/{most}{errored}"
+        word = f"{run_count(probe)}/{most}{errored}"
         if result is Result.FAILURE and most <= _MOST_SEGMENTS and spinner is None:
             done = segments(probe.result_run, most, Role.WARNING, marks, most)
-            yield (*done, Span(f" {words}", Role.WARNING))
+            yield (*done, Span(f" {word}", Role.WARNING))
     elif result is Result.FAILURE:
-        words = "fail"
+        word = "fail"
     is_standing = result is probe.stored_result and probe.last_run is not None
     mark = standing_mark(probe, marks) if is_standing else result_mark(result, marks)
     role = Role.WARNING if result is Result.FAILURE else mark.role
     shown_mark = spinner or mark._replace(role=role)
-    yield from _marked(shown_mark, words, role)
-    # `>=12` of 30 in five cells: where it stands, not a part of where it ends.
-    yield from _marked(shown_mark, words.partition("/")[0], role)
+    yield from _marked(shown_mark, word, role)
+    # In five cells `>=12/30` becomes `>=12`: the run matters more than the threshold.
+    yield from _marked(shown_mark, word.partition("/")[0], role)
 
 
 def _spinner(probe: ProbeSnapshot, view: View) -> Span | None:
-    """Return what turns in place of the mark while the probe runs.
+    """Return the spinner that replaces the mark while the probe runs, or None.
 
-    It turns no more often than the times on the screen go on.
+    It advances no more often than the times on the screen.
     """
     since = probe.in_flight_since
     if since is None or probe.is_result_held or view.now - since < _SPINNER_STEP:

@@ -1,4 +1,4 @@
-"""One probe line by line: settings, run, outlook, output, latency, findings."""
+"""Format one probe line by line: settings, run, outlook, output, latency, findings."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _STORED_SOMETHING = frozenset(TickAction) - {
 
 
 def settings_lines(probe: ProbeSnapshot, view: View) -> Iterator[Line]:
-    """Yield what a probe does, and when."""
+    """Yield the handler and the timing of a probe."""
     yield labelled("handler", Span(format_handler(probe.probe, view), Role.STRONG))
     yield labelled("timing", format_timing(probe.probe))
 
@@ -96,15 +96,15 @@ def standing_lines(
         if is_startup_done(probe):
             until = "  startup has succeeded, the probe is done"
         yield labelled("on hold", Span("yes", Role.HOLD), until)
-    if words := _delay_words(container, probe, view):
-        yield labelled("initial delay", words)
+    if delay := _format_delay(container, probe, view):
+        yield labelled("initial delay", delay)
     yield labelled("next tick", *next_tick_line(probe, view, _next_at(probe, view)))
 
 
 def outlook_lines(
     tick: TickEntry | None, failure: NextFailure, view: View
 ) -> Iterator[Line]:
-    """Yield what the next failure would do, and why a tick did what it did."""
+    """Yield the effect of the next failure, and the reason for a tick's effect."""
     effect = format_effect(failure) + format_kill(failure, view)
     yield labelled("next failure", effect)
     if failure.backoff is not None:
@@ -113,19 +113,19 @@ def outlook_lines(
 
 
 def count_line(probe: ProbeSnapshot) -> Line:
-    """Return what a probe's ticks have come to, in numbers."""
+    """Format how many ticks succeeded, failed, errored and were skipped."""
     counts = (
         (probe.successes, "succeeded"),
         (probe.failures, "failed"),
         (probe.errors, "errored"),
         (probe.skips, "skipped"),
     )
-    words = ", ".join(f"{count} {word}" for count, word in counts if count)
-    return labelled("counted", words or "no tick yet")
+    shown = ", ".join(f"{count} {outcome}" for count, outcome in counts if count)
+    return labelled("counted", shown or "no tick yet")
 
 
 def output_lines(probe: ProbeSnapshot, view: View) -> Iterator[Line]:
-    """Yield everything that the last probe printed, or why it could not be run."""
+    """Yield the output of the last run, or why it could not run."""
     tick = probe.last_run
     if tick is None or not tick.attempts:
         return
@@ -138,12 +138,12 @@ def output_lines(probe: ProbeSnapshot, view: View) -> Iterator[Line]:
     )
     size = f", {times}{_size(text)} bytes"
     yield labelled("last output", *last_run_line(tick, view), size)
-    for all_line in all_lines(text):
-        yield line(f"{' ' * QUOTED}{all_line}")
+    for row in all_lines(text):
+        yield line(f"{' ' * QUOTED}{row}")
 
 
 def stamped_tick_reason(tick: TickEntry | None, view: View) -> str:
-    """Return why a tick did what it did, with its time."""
+    """Explain the effect of a tick, with its time."""
     if tick is None:
         return "no tick yet"
     return f"{view.times.stamp(tick.timing.started_at)} {report_tick(tick).summary}"
@@ -163,7 +163,7 @@ def stored_result_span(probe: ProbeSnapshot) -> Span:
 
 
 def run_line(probe: ProbeSnapshot, view: View) -> Line:
-    """Return the run with its gauge: `✗✗· 2/3 failures`, `✓ 8 successes, no change`."""
+    """Format the run with its gauge: `✗✗· 2/3 failures`, `✓ 8 successes, no change`."""
     shown = run_gauge(probe, view.marks)
     if probe.last_run is None:
         return (*shown, Span(" not probed yet"))
@@ -187,7 +187,7 @@ def run_line(probe: ProbeSnapshot, view: View) -> Line:
 
 
 def last_run_line(tick: TickEntry, view: View) -> Line:
-    """Return mark, exit and duration of a tick that probed: `✗ exit 1 in 34ms`."""
+    """Format mark, exit and duration of a tick that probed: `✗ exit 1 in 34ms`."""
     mark = mark_span(tick, view.marks)
     if not tick.attempts:
         return line(mark)
@@ -195,7 +195,7 @@ def last_run_line(tick: TickEntry, view: View) -> Line:
 
 
 def last_output_line(probe: ProbeSnapshot, view: View) -> Line:
-    """Return how the last run ended, and what it printed, on one line."""
+    """Format outcome and output of the last run on one line."""
     tick = probe.last_run
     if tick is None or not tick.attempts:
         return line("not probed yet")
@@ -204,9 +204,9 @@ def last_output_line(probe: ProbeSnapshot, view: View) -> Line:
 
 
 def format_attempt(attempt: Attempt, view: View) -> str:
-    """Return how an attempt ended: `exit 1 in 34ms`, `failure` where that is all.
+    """Format an attempt: `exit 1 in 34ms`, or only `failure` for an observed probe.
 
-    A probe that was observed from outside has neither an exit code nor a duration.
+    An observed probe has neither an exit code nor a duration.
     """
     if not attempt.is_timed:
         return "errored" if attempt.error is not None else str(attempt.result)
@@ -215,12 +215,12 @@ def format_attempt(attempt: Attempt, view: View) -> str:
 
 
 def output_text(attempt: Attempt) -> str:
-    """Return what an attempt printed, or the error for which it could not run."""
+    """Return the output of an attempt, or the error for which it could not run."""
     return attempt.output if attempt.error is None else attempt.error
 
 
 def _stored_since(probe: ProbeSnapshot, view: View) -> str:
-    """Return since when and why the stored result is what it is, if it is in sight."""
+    """Format when and why the stored result was set; empty if that tick is not kept."""
     for tick in reversed(probe.history):
         if tick.action in _STORED_SOMETHING:
             return f"  since {view.times.stamp(tick.at)}"
@@ -232,10 +232,7 @@ def _stored_since(probe: ProbeSnapshot, view: View) -> str:
 
 
 def next_tick_line(probe: ProbeSnapshot, view: View, at: str = "") -> Line:
-    """Return how long it is to the next tick, and whether that will be skipped.
-
-    `at` stands behind the time that is left.
-    """
+    """Format the time to the next tick, with `at` after it, and why it is skipped."""
     if probe.is_result_held:
         return line("after the result that is held back")
     if probe.in_flight_since is not None:
@@ -255,9 +252,14 @@ def _next_at(probe: ProbeSnapshot, view: View) -> str:
     return f"  at {view.times.wall(probe.next_tick_at)}"
 
 
-def _delay_words(container: ContainerSnapshot, probe: ProbeSnapshot, view: View) -> str:
-    """Return the initial delay unless it is none or over; it may be pointless."""
-    delay = _delay(container, probe, view)
+def _format_delay(
+    container: ContainerSnapshot, probe: ProbeSnapshot, view: View
+) -> str:
+    """Format the initial delay, and the startup probe that delays the probe further.
+
+    Empty if there is neither, or both are over.
+    """
+    delay = _initial_delay(container, probe, view)
     status = container.status
     is_gated = (
         container.container.startup_probe is not None
@@ -270,7 +272,9 @@ def _delay_words(container: ContainerSnapshot, probe: ProbeSnapshot, view: View)
     return f"{delay}; {gate}" if delay else gate
 
 
-def _delay(container: ContainerSnapshot, probe: ProbeSnapshot, view: View) -> str:
+def _initial_delay(
+    container: ContainerSnapshot, probe: ProbeSnapshot, view: View
+) -> str:
     seconds = probe.probe.initial_delay_seconds
     if probe.delay_until is not None and probe.delay_until > view.now:
         return f"{format_countdown(probe.delay_until - view.now)} of {seconds}s left"
@@ -282,13 +286,13 @@ def _delay(container: ContainerSnapshot, probe: ProbeSnapshot, view: View) -> st
 
 
 def _size(text: str) -> int:
-    """Return the bytes that were printed; a lone surrogate stands for one of them."""
+    """Return the size of an output in bytes; a lone surrogate is one byte."""
     lone = sum("\udc80" <= character <= "\udcff" for character in text)
     return len(text.encode("utf-8", "surrogatepass")) - 2 * lone
 
 
 def latency_line(probe: ProbeSnapshot) -> Line:
-    """Return how long the last runs took."""
+    """Format the durations of the last runs."""
     durations = _durations(probe)
     if probe.last_run is not None and not durations:
         last_attempt = probe.last_run.attempts[-1]
@@ -303,9 +307,9 @@ def latency_line(probe: ProbeSnapshot) -> Line:
 
 
 def cost_line(probe: ProbeSnapshot) -> Line:
-    """Return how often a probe runs, and how much of each minute it takes.
+    """Format how often a probe runs, and the time that takes per minute.
 
-    One that takes longer than its period loses the ticks that fall due meanwhile.
+    A probe that takes longer than its period loses ticks.
     """
     runs = [tick.attempts for tick in probe.history if tick.attempts]
     if not runs:
@@ -314,16 +318,16 @@ def cost_line(probe: ProbeSnapshot) -> Line:
         return labelled("cost", "not known from outside")
     total = sum((attempt.duration for run in runs for attempt in run), timedelta())
     mean, period = total / len(runs), probe.probe.period_seconds * _SECOND
-    a_minute = _MINUTE / max(mean, period)
-    words = f"{_count_of(a_minute)} runs a minute"
+    per_minute = _MINUTE / max(mean, period)
+    rate = f"{_format_rate(per_minute)} runs a minute"
     if mean > period:
-        words += f" ({_count_of(_MINUTE / period)} were due)"
-    spent = format_duration(mean * a_minute)
-    return labelled("cost", f"{words}, {spent} of it spent probing")
+        rate += f" ({_format_rate(_MINUTE / period)} were due)"
+    spent = format_duration(mean * per_minute)
+    return labelled("cost", f"{rate}, {spent} of it spent probing")
 
 
-def _count_of(a_minute: float) -> str:
-    return f"{a_minute:.0f}" if a_minute >= 1 else f"{a_minute:.1f}"
+def _format_rate(per_minute: float) -> str:
+    return f"{per_minute:.0f}" if per_minute >= 1 else f"{per_minute:.1f}"
 
 
 def _durations(probe: ProbeSnapshot) -> list[timedelta]:
@@ -337,13 +341,13 @@ def _durations(probe: ProbeSnapshot) -> list[timedelta]:
 def timing_lines(
     pod: Pod, container: ContainerSnapshot, probe: ProbeSnapshot, rules: KubeletRules
 ) -> Iterator[Line]:
-    """Yield how soon a failure is noticed, and how soon after that it is acted on."""
+    """Yield how long detection of a failure takes, and the kill after it."""
     spec, kind = probe.probe, probe.key.probe_type
     soonest, latest = notice_delay(spec)
-    sum_ = f"period {spec.period_seconds}s x failures {spec.failure_threshold}"
+    product = f"period {spec.period_seconds}s x failures {spec.failure_threshold}"
     yield labelled(
         "noticed after",
-        f"{format_age(soonest)} to {format_age(latest)}   {sum_} + timeout",
+        f"{format_age(soonest)} to {format_age(latest)}   {product} + timeout",
     )
     if kind is ProbeType.READINESS:
         yield labelled("then", "not ready at once; never killed")
@@ -360,17 +364,17 @@ def timing_lines(
 def diagnostic_lines(
     key: ProbeKey, tick: TickEntry | None, history: ContainerHistory, view: View
 ) -> Iterator[Line]:
-    """Yield why the last connection was refused, and what is unwise about a probe."""
-    looked = None if tick is None else history.listeners(tick)
-    if looked is not None:
-        yield labelled("refused", Span(view.safe(refusal_text(looked)), Role.WARNING))
+    """Yield why the last connection was refused, and the findings about a probe."""
+    lookup = None if tick is None else history.listeners(tick)
+    if lookup is not None:
+        yield labelled("refused", Span(view.safe(refusal_text(lookup)), Role.WARNING))
     for finding in history.findings:
         if finding.key == key:
-            words = Span(view.safe(finding_text(finding)), finding_role(finding))
-            yield labelled("finding", words, muted(f"  {finding.rule}"))
+            text = Span(view.safe(finding_text(finding)), finding_role(finding))
+            yield labelled("finding", text, muted(f"  {finding.rule}"))
 
 
 def finding_role(finding: FindingEntry) -> Role:
-    """Return how much a finding stands out."""
+    """Return the role of a finding: plain for notes, else a warning's."""
     is_note = severity_of(finding.rule) is Severity.NOTE
     return Role.PLAIN if is_note else Role.WARNING

@@ -1,8 +1,8 @@
-"""What readiness decides: whether a pod is an endpoint of Services.
+"""The effect of readiness: whether a pod is an endpoint of Services.
 
-The kubelet publishes that a container, and with it the pod, is not ready. The
-EndpointSlice controller then marks the pod's endpoints as not ready, and nothing sends
-them new connections, unless the Service publishes addresses that are not ready.
+The kubelet publishes that a container, and so its pod, is not ready. The EndpointSlice
+controller then marks the pod's endpoints as not ready, and they get no new connections
+unless the Service publishes addresses that are not ready.
 
 Source: staging/src/k8s.io/endpointslice/utils.go, v0.32.10, podToEndpoint.
 """
@@ -24,9 +24,9 @@ def endpoints_text(
     """Describe what a container's readiness means for the pod's endpoints.
 
     Args:
-        pod: the pod, None if its manifest is not known.
-        services: those of the manifests; where none of them selects the pod, those of
-            a cluster are meant.
+        pod: the pod, None if its manifest is unknown.
+        services: the Services of the manifests; if none of them selects the pod, the
+            text speaks of a cluster's.
         is_ready: whether the container is ready.
     """
     selecting = [

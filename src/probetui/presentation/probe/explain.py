@@ -1,4 +1,4 @@
-"""What the probes of a pod do, in words and numbers, before anything runs."""
+"""Explain the probes of a pod from its manifest alone: settings, timing, effects."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class ExplainReport(Struct, frozen=True):
         return [explain_pod_json(pod, self.view) for pod in self.pods]
 
     def parts(self, _form: str) -> Iterator[Part]:
-        """Yield the lines about each pod."""
+        """Yield the lines of each pod, separated by empty lines."""
         return separated(explain_pod(pod, self.view) for pod in self.pods)
 
 
 def explain_pod(pod: Pod, view: View) -> Iterator[str]:
-    """Yield the lines about a pod."""
+    """Yield the lines of a pod."""
     policy = f"restartPolicy {pod.restart_policy}"
     yield f"{view.safe(pod.name)}  {policy}, grace period {_grace_of(pod)}"
     for container in pod.all_containers():
@@ -57,8 +57,8 @@ def explain_pod(pod: Pod, view: View) -> Iterator[str]:
         for probe_type, probe in probes:
             yield f"{_INDENT}{probe_type.lower()}  {format_handler(probe, view)}"
             timing = timing_of(pod, container, probe_type, view.rules)
-            for label, words in _rows(pod, container, probe_type, timing, view):
-                yield f"{_INDENT}  {label:<{_LABEL}} {words}"
+            for label, text in _rows(pod, container, probe_type, timing, view):
+                yield f"{_INDENT}  {label:<{_LABEL}} {text}"
 
 
 def _unprobed(pod: Pod, container: Container) -> str:
@@ -68,7 +68,7 @@ def _unprobed(pod: Pod, container: Container) -> str:
 
 
 def explain_pod_json(pod: Pod, view: View) -> dict[str, object]:
-    """Return the same as JSON has it; lengths of time are seconds."""
+    """Return the explanation of a pod for JSON; durations are in seconds."""
     return {
         "namespace": pod.namespace,
         "pod": pod.name,
@@ -108,14 +108,14 @@ def _probe_json(
     }
 
 
-def _range_json(found: TimeRange | None) -> dict[str, float] | None:
-    if found is None:
+def _range_json(times: TimeRange | None) -> dict[str, float] | None:
+    if times is None:
         return None
-    return {"least": found.least.total_seconds(), "most": found.most.total_seconds()}
+    return {"least": times.least.total_seconds(), "most": times.most.total_seconds()}
 
 
 def _probes(container: Container) -> Iterator[tuple[ProbeType, Probe]]:
-    """Yield a container's probes in the order in which they matter."""
+    """Yield a container's probes: startup, liveness, readiness."""
     for probe_type in (ProbeType.STARTUP, ProbeType.LIVENESS, ProbeType.READINESS):
         if (probe := container.probe(probe_type)) is not None:
             yield probe_type, probe
@@ -133,7 +133,12 @@ def _rows(
     yield "settings", format_timing(probe)
     yield "first", f"{_range(timing.first)} after {_start(container, probe_type)}"
     if timing.budget is not None:
-        yield "budget", _budget_words(timing.budget)
+        least, most = map(format_age, timing.budget)
+        budget = (
+            f"an app that is up within {least} is never killed, one that is not within "
+            f"{most} always"
+        )
+        yield "budget", budget
         yield "succeeds", f"{_range(timing.recovered)} after the app is up"
     else:
         times = _apart(probe, probe.failure_threshold, "failure")
@@ -182,13 +187,6 @@ def _kill_rows(
     yield "back-off", f"a restart soon after another waits {waits}, {late_sync(rules)}"
 
 
-def _budget_words(budget: TimeRange) -> str:
-    return (
-        f"an app that is up within {format_age(budget.least)} is never killed, "
-        f"one that is not within {format_age(budget.most)} always"
-    )
-
-
 def _start(container: Container, probe_type: ProbeType) -> str:
     if container.startup_probe is None or probe_type is ProbeType.STARTUP:
         return "the container starts"
@@ -213,8 +211,8 @@ def _grace_of(pod: Pod) -> str:
     return "none" if seconds is None else f"{seconds}s"
 
 
-def _range(found: TimeRange) -> str:
-    return f"{format_age(found.least)} to {format_age(found.most)}"
+def _range(times: TimeRange) -> str:
+    return f"{format_age(times.least)} to {format_age(times.most)}"
 
 
 def _per_minute(cost: Fraction) -> str:
@@ -222,7 +220,7 @@ def _per_minute(cost: Fraction) -> str:
 
 
 def meaning_lines(pod: Pod) -> Iterator[Line]:
-    """Yield what the kinds of probes that a pod has mean, each kind once."""
+    """Explain each type of probe that a pod has, once."""
     for kind in ProbeType:
         probes = [
             probe

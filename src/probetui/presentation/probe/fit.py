@@ -1,4 +1,4 @@
-"""The report of `fit`: settings as YAML to paste, and what they stand on."""
+"""The report of `fit`: settings as YAML to paste, with the evidence for them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SECOND = timedelta(seconds=1)
 
 
 class FitReport(Struct, frozen=True):
-    """Settings for the probes of containers."""
+    """The fitted settings of the probes of containers."""
 
     fits: Sequence[ContainerFit]
     goal: FitGoal
@@ -31,7 +31,7 @@ class FitReport(Struct, frozen=True):
         return [_value(fit) for fit in self.fits]
 
     def parts(self, _form: str) -> Iterator[Part]:
-        """Yield settings as YAML, and what they stand on as its comments."""
+        """Yield the settings as YAML, with the evidence in comments."""
         return separated(_parts(fit, self.goal) for fit in self.fits)
 
 

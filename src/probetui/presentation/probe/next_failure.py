@@ -1,4 +1,4 @@
-"""The next failure of a probe as a sentence, for screens, and as plain fields."""
+"""Format the forecast of a probe's next failure: for the screen and for plain lines."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ _TEXTS = {
 def next_failure_of(
     pod: Pod, container: ContainerSnapshot, probe: ProbeSnapshot, view: View
 ) -> NextFailure:
-    """Return what the next failure would do, at the instant of a view."""
+    """Predict the next failure of a probe at the time of the view."""
     return predict_next_failure(
         pod, container, probe, view.now, view.rules, acts=view.acts
     )
 
 
 def format_effect(failure: NextFailure) -> str:
-    """Return what it would do, without the details of a kill."""
+    """Format the effect, without the details of a kill."""
     if failure.effect is FailureEffect.COUNTED:
         return f"failure {failure.run} of {failure.threshold}, no action"
     return _TEXTS[failure.effect]
 
 
 def format_kill(failure: NextFailure, view: View) -> str:
-    """Return instant and grace period of the kill with its source; empty if none."""
+    """Format time, grace period and its source of the kill, empty if there is none."""
     if failure.grace is None:
         return ""
     seconds, source = failure.grace
@@ -60,7 +60,7 @@ def format_kill(failure: NextFailure, view: View) -> str:
 
 
 def format_restart(failure: NextFailure) -> str:
-    """Return whether a restart follows a kill, and whether it waits."""
+    """Format the restart after a kill, with its back-off."""
     forecast = failure.backoff
     if forecast is None:
         return "no restart (policy Never)"
@@ -80,12 +80,12 @@ def format_restart(failure: NextFailure) -> str:
 
 
 def format_wait_range(forecast: BackoffForecast) -> str:
-    """Return how long a container that is killed waits for its start: `20s to 36s`."""
+    """Format the wait of a killed container for its restart: `20s to 36s`."""
     return f"{format_age(forecast.window)} to {format_longest(forecast.longest)}"
 
 
 def next_failure_fields(failure: NextFailure) -> str:
-    """Return it as a plain line has it: `next-failure kill grace=30s(pod) …`."""
+    """Format the forecast for a plain line: `next-failure kill grace=30s(pod) …`."""
     match failure.effect:
         case FailureEffect.ON_HOLD:
             shown = "none: on hold"

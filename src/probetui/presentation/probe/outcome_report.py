@@ -1,4 +1,4 @@
-"""The report of `probe`: what one run of a probe came to."""
+"""The report of `probe`: the outcome of one run of a probe."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 class ProbeReport(Struct, frozen=True):
-    """What one run of a probe came to.
+    """The outcome of one run of a probe.
 
     Attributes:
         pod: the pod of the container.
-        container_name: the container.
+        container_name: the name of the container.
         probe_type: the type of the probe.
-        probe: the probe.
-        container_id: the instance that it ran on.
-        pod_ip: the address of its pod; empty for none.
+        probe: the settings of the probe.
+        container_id: the instance that was probed.
+        pod_ip: the address of the pod, empty if it has none.
         outcome: the outcome.
-        hint: why a connection was refused; empty if that is not known.
-        finding: what the outcome showed to be unwise.
+        hint: why a connection was refused, empty if that is unknown.
+        finding: the finding that follows from the outcome, if any.
         view: how text is shown.
     """
 
@@ -47,7 +47,7 @@ class ProbeReport(Struct, frozen=True):
     view: View
 
     def value(self) -> dict[str, object]:
-        """Return the attempts, and what is known of their outcome."""
+        """Return the attempts, the result, the hint and the finding."""
         mask = self.view.mask
         return {
             "namespace": self.pod.namespace,
@@ -102,7 +102,7 @@ class ProbeReport(Struct, frozen=True):
 
 
 def probe_label(pod: Pod, container_name: str, probe_type: ProbeType) -> str:
-    """Return the name of a probe for people."""
+    """Return the name of a probe: `pod/container liveness`."""
     return f"{pod.name}/{container_name} {probe_type.lower()}"
 
 

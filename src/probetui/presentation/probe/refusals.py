@@ -1,4 +1,4 @@
-"""Why a connection was refused, by the sockets that listen."""
+"""Explain why a connection was refused, from the listening sockets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from probetui.k8s.runtime import ANYWHERE, Listeners, ListenerScope, SocketAddre
 from probetui.kubelet.journal import ListenersEntry
 
 _MOST_NAMED = 4
-"""Of the endpoints of one container; more would fill the line."""
+"""The most endpoints that are listed; more would fill the line."""
 
 _WHO = {
     ListenerScope.CONTAINER: "the container",
@@ -16,19 +16,19 @@ _WHO = {
 
 
 def refusal_text(entry: ListenersEntry) -> str:
-    """Return why a connection was refused, in a sentence without its stop."""
+    """Explain why a connection was refused, as a clause without a full stop."""
     if entry.listeners is None:
         return f"its listening ports are unknown: {entry.problem}"
     return why_refused(entry.refused_at, entry.listeners)
 
 
-def as_sentence(words: str) -> str:
-    """Return words that are one as a sentence with its stop."""
-    return f"{words[0].upper()}{words[1:]}."
+def as_sentence(clause: str) -> str:
+    """Return a clause with a capital letter and a full stop."""
+    return f"{clause[0].upper()}{clause[1:]}."
 
 
 def why_refused(refused_at: SocketAddress, listeners: Listeners) -> str:
-    """Return the same of what was found just now."""
+    """Explain why a connection was refused, given the current listeners."""
     port = refused_at.port
     on_port = [endpoint for endpoint in listeners.endpoints if endpoint.port == port]
     who = _WHO[listeners.extent]
@@ -50,8 +50,8 @@ def why_refused(refused_at: SocketAddress, listeners: Listeners) -> str:
     return f"nothing listens on {port}: {who} listens on no port at all"
 
 
-def _reaches(listener: SocketAddress, there: SocketAddress) -> bool:
-    return listener.address in ANYWHERE or listener.address == there.address
+def _reaches(listener: SocketAddress, target: SocketAddress) -> bool:
+    return listener.address in ANYWHERE or listener.address == target.address
 
 
 def _named(endpoints: tuple[SocketAddress, ...] | list[SocketAddress]) -> str:

@@ -1,4 +1,4 @@
-"""The state of one probe: gauge, table cell, badge, settings in short."""
+"""Format the state of one probe: gauge, marks, overrides, settings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from probetui.presentation.tick.marks import MarkSet, result_mark
 from probetui.presentation.tick.report import count_text
 
 MOST_PLACES = 10
-"""A gauge has a place for each count up to here; above it is a number."""
+"""The largest threshold that a gauge draws mark by mark; above it is a number."""
 
 _SECOND = timedelta(seconds=1)
 
@@ -37,21 +37,21 @@ def threshold(probe: ProbeSnapshot, result: Result) -> int:
 
 
 def run_count(probe: ProbeSnapshot) -> str:
-    """Return the result run as a number: `2`, or `>=2` where it may be longer."""
+    """Format the result run: `2`, or `>=2` if it may be longer."""
     return count_text(probe.result_run, probe.run_doubt)
 
 
 def is_running_towards_change(probe: ProbeSnapshot) -> bool:
-    """Return whether the run goes on towards a result other than the stored one."""
+    """Return whether the run leads to a result other than the stored one."""
     return probe.result_run > 0 and probe.last_result is not probe.stored_result
 
 
 def run_gauge(probe: ProbeSnapshot, marks: MarkSet) -> Line:
-    """Return the run against its threshold: `✗✗· 2/3`, `✗ 4/30`, or a bare mark.
+    """Draw the run against its threshold: `✗✗· 2/3`, `✗ 4/30`, or a bare mark.
 
-    It shows the run towards another result than the stored one; a run that agrees
-    with it is the bare mark. Errors move no run: they are shown, `! err 3`, lest the
-    stored result looks like theirs. A run that may be longer reads `>=2/3`.
+    A run that agrees with the stored result is a bare mark. Errors do not change a run;
+    `! err 3` shows them so that the stored result does not seem to be theirs. A run
+    that may be longer is written `>=2/3`.
     """
     if probe.last_run is None:
         return line(muted(marks.empty))
@@ -68,7 +68,7 @@ def run_gauge(probe: ProbeSnapshot, marks: MarkSet) -> Line:
 
 
 def standing_mark(probe: ProbeSnapshot, marks: MarkSet) -> Span:
-    """Return the mark of a probe whose runs change nothing."""
+    """Return the mark of a probe whose run agrees with the stored result."""
     if probe.error_run:
         return Span(f"{marks.errored} err {probe.error_run}", Role.WARNING)
     if (
@@ -89,10 +89,10 @@ def is_startup_done(probe: ProbeSnapshot) -> bool:
 
 
 def would_be_killed(probe: ProbeSnapshot) -> bool:
-    """Return whether the last run reached its threshold, and nothing was killed for it.
+    """Return whether the last run would have killed the container (watch-only).
 
-    Where containers are only watched the worker then counts from 0 again, as after a
-    restart, with its initial result: that is no sign of health.
+    The worker then counts from 0 again with its initial result, as after a restart;
+    that is no sign of health.
     """
     last = probe.last_run
     return last is not None and last.action is TickAction.WOULD_KILL
@@ -101,7 +101,7 @@ def would_be_killed(probe: ProbeSnapshot) -> bool:
 def upcoming_skip_text(probe: ProbeSnapshot) -> str:
     """Return why the next tick will not probe: `on hold`; empty if it will.
 
-    A startup probe that has succeeded is on hold too, in the kubelet's words.
+    The kubelet also holds a startup probe that has succeeded: `startup done`.
     """
     if probe.upcoming_skip is Skip.ON_HOLD and is_startup_done(probe):
         return "startup done"
@@ -109,7 +109,7 @@ def upcoming_skip_text(probe: ProbeSnapshot) -> str:
 
 
 def probe_state_word(probe: ProbeSnapshot) -> str:
-    """Return what keeps a probe from probing, or what failed last; else nothing."""
+    """Return why a probe does not run or how it fails, in a word; empty otherwise."""
     if not probe.worker_alive:
         return ""
     if is_startup_done(probe):
@@ -132,21 +132,21 @@ def probe_state_word(probe: ProbeSnapshot) -> str:
 
 
 def override_spans(probe: ProbeSnapshot) -> Line:
-    """Return what people have chosen for a probe, in words: `MUTED`, `INJECTED 2`."""
-    words = []
+    """Return the user's overrides of a probe: `MUTED`, `INJECTED 2`."""
+    overrides = []
     if probe.muted:
-        words.append("MUTED")
+        overrides.append("MUTED")
     if probe.injections:
-        words.append(f"INJECTED {len(probe.injections)}")
+        overrides.append(f"INJECTED {len(probe.injections)}")
     if probe.delay:
-        words.append(f"DELAYED {format_duration(probe.delay)}")
+        overrides.append(f"DELAYED {format_duration(probe.delay)}")
     if probe.manifest_probe is not None:
-        words.append("EDITED")
-    return tuple(Span(word, Role.ACCENT) for word in words)
+        overrides.append("EDITED")
+    return tuple(Span(override, Role.ACCENT) for override in overrides)
 
 
 def override_marks(probe: ProbeSnapshot) -> Line:
-    """Return the same in one character each, for a table: `M`, `*`, `D`, `E`."""
+    """Return the user's overrides as one character each: `M`, `*`, `D`, `E`."""
     marks = "M" if probe.muted else ""
     marks += "*" if probe.injections else ""
     marks += "D" if probe.delay else ""
@@ -167,12 +167,12 @@ def _next_tick_at(probe: ProbeSnapshot) -> datetime:
 
 
 def format_handler(probe: Probe, view: View) -> str:
-    """Return what a probe does: `exec cat /tmp/healthy`, `http GET :8080/ready`."""
+    """Format a handler: `exec cat /tmp/healthy`, `http GET :8080/ready`."""
     return view.safe(handler_text(probe))
 
 
 def handler_text(probe: Probe) -> str:
-    """Return the same as it stands in the manifest, not yet made safe."""
+    """Format a handler as `format_handler` does, but not safe for the terminal."""
     match probe.handler:
         case ExecAction(command):
             return f"exec {' '.join(command)}"
@@ -189,28 +189,28 @@ def handler_text(probe: Probe) -> str:
 
 
 def format_timing(probe: Probe) -> str:
-    """Return the timing in full: `period 5s  timeout 1s  delay 5s  failures 3`."""
-    words = f"period {probe.period_seconds}s  timeout {probe.timeout_seconds}s"
-    words += f"  delay {probe.initial_delay_seconds}s"
-    words += f"  failures {probe.failure_threshold}"
+    """Format the timing: `period 5s  timeout 1s  delay 5s  failures 3`."""
+    timing = f"period {probe.period_seconds}s  timeout {probe.timeout_seconds}s"
+    timing += f"  delay {probe.initial_delay_seconds}s"
+    timing += f"  failures {probe.failure_threshold}"
     if probe.success_threshold > 1:
-        words += f"  successes {probe.success_threshold}"
-    return words
+        timing += f"  successes {probe.success_threshold}"
+    return timing
 
 
 def format_timing_briefly(probe: Probe) -> str:
-    """Return the timing in short: `p5 t1 f3 d5`."""
-    words = f"p{probe.period_seconds} t{probe.timeout_seconds}"
-    words += f" f{probe.failure_threshold}"
+    """Format the timing briefly: `p5 t1 f3 d5`."""
+    timing = f"p{probe.period_seconds} t{probe.timeout_seconds}"
+    timing += f" f{probe.failure_threshold}"
     if probe.success_threshold > 1:
-        words += f" s{probe.success_threshold}"
+        timing += f" s{probe.success_threshold}"
     if probe.initial_delay_seconds:
-        words += f" d{probe.initial_delay_seconds}"
-    return words
+        timing += f" d{probe.initial_delay_seconds}"
+    return timing
 
 
 def delay_left(probe: ProbeSnapshot, now: datetime) -> str:
-    """Return what is left of the initial delay in whole seconds, rounded up."""
+    """Format the rest of the initial delay in whole seconds, rounded up."""
     if probe.delay_until is None:
         return f"{probe.probe.initial_delay_seconds}s"
     return format_age(-((now - probe.delay_until) // _SECOND) * _SECOND)

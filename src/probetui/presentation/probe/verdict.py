@@ -1,4 +1,4 @@
-"""The verdict on a probe: one word, one sentence, one meter, and its severity."""
+"""The verdict on a probe: a word, a sentence, a meter and a tone."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _NO_CONTAINER = {Skip.NO_STATUS, Skip.CONTAINER_MISSING}
 
 
 class Tone(StrEnum):
-    """How alarming it is; the card is tinted by it, and always says it in words."""
+    """How alarming a verdict is; it colours the card, whose words say the same."""
 
     CALM = "calm"
     WAITING = "waiting"
@@ -83,15 +83,15 @@ WORDS = (
     "NOT PROBED",
     "NO PROBE",
 )
-"""Every word that a verdict can be; the badge is as wide as the widest of them."""
+"""Every word of a verdict; the widest gives the badge its width."""
 
 BADGE = max(map(len, WORDS)) + 2
 
 
 class ProbeVerdict(Struct, frozen=True):
-    """How a probe stands.
+    """The verdict on a probe or container.
 
-    `meter` is the run or the countdown, with its numbers; empty where nothing counts.
+    `meter` is the run or the countdown, with its numbers; empty if there is neither.
     """
 
     word: str
@@ -101,11 +101,11 @@ class ProbeVerdict(Struct, frozen=True):
 
     @property
     def badge(self) -> Span:
-        """The word in a field of fixed width; filled with colour unless all is calm."""
+        """The word in a field of fixed width; in reverse colours if it is alarming."""
         role = ROLES[self.tone]
         if self.tone in {Tone.CALM, Tone.WAITING}:
             return Span(self.word.ljust(BADGE), role)
-        # What is on hold is reversed by its role.
+        # The role of a hold is reversed already.
         text = f" {self.word}".ljust(BADGE)
         return Span(text, role, is_reversed=role is not Role.HOLD)
 
@@ -135,7 +135,7 @@ def verdict_of(
     view: View,
     width: int,
 ) -> ProbeVerdict:
-    """Return the verdict on a probe; its meter takes at most about `width` cells."""
+    """Return the verdict on a probe; its meter takes about `width` cells at most."""
     wait = wait_verdict(container, view, width)
     if wait is not None:
         return wait
@@ -149,7 +149,7 @@ def own_verdict(
     view: View,
     width: int,
 ) -> ProbeVerdict:
-    """Return the verdict on a probe, whatever is done to its container meanwhile."""
+    """Return the verdict on a probe alone, regardless of a stop or back-off."""
     verdict = _idle(pod, container, probe, view)
     if verdict is None:
         failure = next_failure_of(pod.pod, container, probe, view)
@@ -162,9 +162,9 @@ def own_verdict(
 def wait_verdict(
     container: ContainerSnapshot, view: View, width: int
 ) -> ProbeVerdict | None:
-    """Return the verdict on a container that is stopped or waits in back-off, or None.
+    """Return the verdict on a container that is being stopped or in back-off, or None.
 
-    It is the same for all of its probes, and where it has none.
+    It is the same for each of its probes, and for a container without any.
     """
     if container.stopping is not None:
         return _stopping(container, view, width)
@@ -179,7 +179,7 @@ def _stopping(container: ContainerSnapshot, view: View, width: int) -> ProbeVerd
     grace = stopping.grace_period_seconds * _SECOND
     left = max(stopping.since + grace - view.now, timedelta())
     word = "KILLING" if stopping.by in PROBE_CAUSES else "STOPPING"
-    meter = _of_a_wait(left, grace, f"{grace // _SECOND}s", view, width)
+    meter = _wait_meter(left, grace, f"{grace // _SECOND}s", view, width)
     sentence = f"SIGKILL in {format_countdown(left)} unless it exits"
     if not left:
         sentence = "SIGKILL: the grace period is over"
@@ -193,16 +193,16 @@ def _waiting_in_backoff(
     assert backoff is not None  # noqa: S101  # the caller's condition
     assert backoff.until is not None  # noqa: S101  # the caller's condition
     left = backoff.until - view.now
-    meter = _of_a_wait(left, backoff.window, format_age(backoff.window), view, width)
+    meter = _wait_meter(left, backoff.window, format_age(backoff.window), view, width)
     due = range_of_wait(backoff, view.rules)
     sentence = f"restart {AT_NEXT_SYNC if due is None else format_due(due, view.now)}"
     return ProbeVerdict("BACK-OFF", Tone.KILL, sentence, meter)
 
 
-def _of_a_wait(
+def _wait_meter(
     left: timedelta, whole: timedelta, words: str, view: View, width: int
 ) -> Line:
-    """Return what is left of a wait, behind a bar where both fit."""
+    """Draw the rest of a wait, with a bar before it if both fit."""
     text = f"{format_countdown(max(left, timedelta()))} of {words}"
     room = min(width - len(text) - 2, _MOST_OF_A_BAR)
     if room < _LEAST_OF_A_BAR:
@@ -214,7 +214,7 @@ def _of_a_wait(
 def _idle(
     pod: PodSnapshot, container: ContainerSnapshot, probe: ProbeSnapshot, view: View
 ) -> ProbeVerdict | None:
-    """Return the verdict on a probe that does not probe at its next tick, or None."""
+    """Return the verdict on a probe whose next tick does not probe, or None."""
     if is_startup_done(probe):
         return ProbeVerdict("DONE", Tone.CALM, "startup succeeded: not probed again")
     if not probe.worker_alive:
@@ -260,9 +260,9 @@ def _delay(probe: ProbeSnapshot, view: View) -> str:
 
 
 def _why_not_running(pod: PodSnapshot, container: ContainerSnapshot, view: View) -> str:
-    """Return what keeps a container from running, as far as the pod says."""
-    if words := format_waiting(container, view):
-        return words
+    """Explain why a container is not running, as far as the pod's status tells."""
+    if problem := format_waiting(container, view):
+        return problem
     if pod.operation:
         return view.safe(pod.operation)
     status = container.status
@@ -281,7 +281,7 @@ def _probing(
         word = "STARTING" if probe.key.probe_type is ProbeType.STARTUP else "WAITING"
         return ProbeVerdict(word, Tone.WAITING, f"first probe {_when(probe, view)}")
     if probe.last_run.result is None:
-        # An error says nothing about the container, and nothing about the run.
+        # An error tells nothing about the container and does not change the run.
         return ProbeVerdict(
             "ERROR",
             Tone.COUNTING,
@@ -290,7 +290,7 @@ def _probing(
         )
     limit = threshold(probe, probe.last_result)
     if would_be_killed(probe):
-        meter = _of_a_run(limit, limit, f"{limit} of {limit}", Role.ERROR, view, width)
+        meter = _run_meter(limit, limit, f"{limit} of {limit}", Role.ERROR, view, width)
         return ProbeVerdict(
             "FAILING",
             Tone.KILL,
@@ -311,26 +311,26 @@ def _probing(
         is_startup = probe.key.probe_type is ProbeType.STARTUP
         word = "STARTING" if is_startup and not kills else "FAILING"
         sentence = _sentence_of_failures(probe, failure, view)
-    words = f"{run_count(probe)} of {limit}"
-    meter = _of_a_run(probe.result_run, limit, words, role, view, width)
+    count = f"{run_count(probe)} of {limit}"
+    meter = _run_meter(probe.result_run, limit, count, role, view, width)
     return ProbeVerdict(word, tone, sentence, meter)
 
 
-def _of_a_run(
-    run: int, limit: int, words: str, role: Role, view: View, width: int
+def _run_meter(
+    run: int, limit: int, count: str, role: Role, view: View, width: int
 ) -> Line:
-    """Return a run against its threshold, behind segments where both fit."""
-    room = width - len(words) - 2
+    """Draw a run against its threshold, with segments before the count if both fit."""
+    room = width - len(count) - 2
     if room < min(limit, _LEAST_OF_A_BAR):
-        return line(Span(words, role))
+        return line(Span(count, role))
     bar = segments(run, limit, role, view.marks, room)
-    return line(*bar, Span(f"  {words}", role))
+    return line(*bar, Span(f"  {count}", role))
 
 
 def _settled(
     pod: Pod, probe: ProbeSnapshot, failure: NextFailure, view: View, width: int
 ) -> ProbeVerdict:
-    """Return the verdict on a probe whose run changes nothing."""
+    """Return the verdict on a probe whose run leads to no change."""
     kind, is_good = probe.key.probe_type, probe.stored_result is not Result.FAILURE
     word, tone = {
         (ProbeType.LIVENESS, True): ("HEALTHY", Tone.CALM),
@@ -342,15 +342,14 @@ def _settled(
     }[kind, is_good]
     is_failing = probe.last_result is Result.FAILURE
     if is_good and is_failing and is_running_towards_change(probe):
-        # A muted run goes on beyond its threshold, and stores nothing.
+        # A muted run continues beyond its threshold without being stored.
         word, tone = "FAILING", Tone.COUNTING
     which = "next probe" if probe.in_flight_since is None else "probe"
     sentence = f"{which} {_when(probe, view)}"
     most = probe.probe.failure_threshold
     if is_good:
-        what = _outcome(probe, failure, view)
         times = "one failure" if most == 1 else f"{most} failures in a row"
-        sentence += f"; {times}: {what}"
+        sentence += f"; {times}: {_effect_at_threshold(probe, failure, view)}"
     elif kind is ProbeType.READINESS:
         enough = probe.probe.success_threshold
         times = "one success" if enough == 1 else f"{enough} successes in a row"
@@ -360,32 +359,32 @@ def _settled(
 
 
 def _errors(probe: ProbeSnapshot, width: int) -> Line:
-    words = _counted(probe.error_run, "error", "errors", width)
-    return line(Span(words, Role.WARNING))
+    count = _counted(probe.error_run, "error", "errors", width)
+    return line(Span(count, Role.WARNING))
 
 
-def _counted(count: int, word: str, plural: str, width: int) -> str:
-    """Return `1 error`, `7 errors in a row`, or `7 errors` where that has no room."""
+def _counted(count: int, singular: str, plural: str, width: int) -> str:
+    """Format `1 error`, `7 errors in a row`, or `7 errors` if that does not fit."""
     if count == 1:
-        return f"1 {word}"
-    words = f"{count} {plural} in a row"
-    return words if len(words) <= width else f"{count} {plural}"
+        return f"1 {singular}"
+    full = f"{count} {plural} in a row"
+    return full if len(full) <= width else f"{count} {plural}"
 
 
 def _in_a_row(probe: ProbeSnapshot, width: int) -> Line:
-    """Return the run as a number: it is no progress towards anything."""
+    """Format the run as a number, because it leads to no change."""
     if not probe.result_run:
         return EMPTY
     word = "failure" if probe.last_result is Result.FAILURE else "success"
     plural = "failures" if word == "failure" else "successes"
-    words = _counted(probe.result_run, word, plural, width)
-    unchanged = f"{words}, state unchanged"
+    count = _counted(probe.result_run, word, plural, width)
+    unchanged = f"{count}, state unchanged"
     if probe.last_result is not probe.stored_result and len(unchanged) <= width:
-        words = unchanged
-    return line(muted(words))
+        count = unchanged
+    return line(muted(count))
 
 
-def _outcome(probe: ProbeSnapshot, failure: NextFailure, view: View) -> str:
+def _effect_at_threshold(probe: ProbeSnapshot, failure: NextFailure, view: View) -> str:
     if probe.muted or failure.at_threshold is FailureEffect.MUTED:
         return "no action (muted)"
     if probe.key.probe_type is ProbeType.READINESS:
@@ -401,37 +400,37 @@ def _sentence_of_failures(
     probe: ProbeSnapshot, failure: NextFailure, view: View
 ) -> str:
     more = failure.threshold - failure.run + 1
-    what = _outcome(probe, failure, view)
+    effect = _effect_at_threshold(probe, failure, view)
     if probe.run_doubt:
-        what += " at the latest"
+        effect += " at the latest"
     if more <= 1 and probe.is_result_held:
-        return f"{what} on resume: the failure is held back"
+        return f"{effect} on resume: the failure is held back"
     if more <= 1 and probe.in_flight_since is not None:
-        return f"{what} if the probe under way fails ({_spent(probe, view)})"
+        return f"{effect} if the probe under way fails ({_spent(probe, view)})"
     probes = "the next probe fails" if more <= 1 else f"the next {more} probes fail"
     if failure.at_resync:
-        return f"{what}, if {probes}"
-    return f"{what}{_in(probe, more, view)} if {probes}"
+        return f"{effect}, if {probes}"
+    return f"{effect}{_time_until(probe, more, view)} if {probes}"
 
 
 def _sentence_of_successes(probe: ProbeSnapshot, limit: int, view: View) -> str:
     more = limit - probe.result_run
     kind = probe.key.probe_type
-    what = "ready" if kind is ProbeType.READINESS else "healthy"
+    state = "ready" if kind is ProbeType.READINESS else "healthy"
     probes = "the next probe succeeds"
     if more > 1:
         probes = f"the next {more} probes succeed"
-    return f"{what}{_in(probe, more, view)} if {probes}"
+    return f"{state}{_time_until(probe, more, view)} if {probes}"
 
 
-def _in(probe: ProbeSnapshot, more: int, view: View) -> str:
-    """Return ` in 3.1s`: when the last of so many probes is due."""
+def _time_until(probe: ProbeSnapshot, more: int, view: View) -> str:
+    """Format the time to the last of the next `more` probes: ` in 3.1s`."""
     if probe.next_tick_at is None or _is_held(probe, view):
         return ""
-    later = probe.next_tick_at + (more - 1) * probe.probe.period_seconds * _SECOND
-    if later <= view.now:
+    at = probe.next_tick_at + (more - 1) * probe.probe.period_seconds * _SECOND
+    if at <= view.now:
         return " now"
-    return f" in {format_countdown(later - view.now)}"
+    return f" in {format_countdown(at - view.now)}"
 
 
 def _when(probe: ProbeSnapshot, view: View) -> str:
@@ -460,9 +459,9 @@ def _spent(probe: ProbeSnapshot, view: View) -> str:
 
 
 def believed_span(probe: ProbeSnapshot, *, is_over: bool) -> Span:
-    """Return the stored result as what the kubelet believes: `healthy`, `not ready`.
+    """Return the kubelet's belief, by the stored result: `healthy`, `not ready`.
 
-    `is_over` says that a probe without a worker will get none any more.
+    `is_over` tells that a probe without a worker will never get one again.
     """
     good, bad = {
         ProbeType.LIVENESS: ("healthy", "unhealthy"),
@@ -482,5 +481,5 @@ def believed_span(probe: ProbeSnapshot, *, is_over: bool) -> Span:
 
 
 def grace_text(grace: GracePeriod) -> str:
-    """Return a grace period with its source: `30s pod`."""
+    """Format a grace period with its source: `30s pod`."""
     return f"{grace.seconds}s {grace.source}"

@@ -1,7 +1,7 @@
-"""Text from outside and numbers of bytes, as cells of a terminal show them.
+"""Format foreign text and numbers of bytes for the cells of a terminal.
 
-Spaces stay spaces and line breaks are marked; the rest is made safe by `safe_text`.
-Lines that are too long are broken where a word or a part of an address ends.
+Spaces are kept, line breaks are marked, and the rest is made safe by `safe_text`. Long
+lines are broken at the end of a word or of a part of an address.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from probetui.safe_text import safe_line
 NEWLINE = "⏎"
 _TAB = "    "
 LONGEST_TEXT = 12_000
-"""Characters of one text that are shown: above the 10 KiB that a probe keeps."""
+"""The most characters of one text that are shown: more than a probe's 10 KiB."""
 
 _SPACES = re.compile("[\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 
 
 def one_line(text: str, *, newline: str = NEWLINE, limit: int = LONGEST_TEXT) -> str:
-    """Return the text on one line; line breaks inside it become `newline`.
+    """Return the text on one line, safe for the terminal.
 
-    Line breaks at the end are dropped. At most `limit` characters are used.
+    Line breaks inside it become `newline`, those at its end are dropped. At most
+    `limit` characters are used.
     """
     text = text[:limit].rstrip("\r\n")
     if text.isascii() and text.isprintable():
@@ -31,7 +32,7 @@ def one_line(text: str, *, newline: str = NEWLINE, limit: int = LONGEST_TEXT) ->
 
 
 def all_lines(text: str, *, limit: int = LONGEST_TEXT) -> list[str]:
-    """Return the text's lines, each made harmless; none for an empty text."""
+    """Return the lines of a text, each safe for the terminal; none for an empty one."""
     text = text[:limit].rstrip("\r\n")
     if not text:
         return []
@@ -46,16 +47,16 @@ _ENDS_OF_PARTS = "/?&,;"
 
 
 def line_break(text: str, most: int, *, least: int = 0, room: int = 0) -> int:
-    """Return how many characters of a text that is too long to keep on its line.
+    """Return how many characters of a long line to keep before a line break.
 
-    A space beyond the middle is best. Then a word that fits on a line moves there, and
-    an address is broken behind one of its parts.
+    The best break is a space in the second half. Otherwise a last word that fits on
+    the following line moves there, and an address is broken after one of its parts.
 
     Args:
         text: the line, longer than `most` characters.
-        most: characters that there is room for.
+        most: the room of the line, in characters.
         least: characters that stay together, such as a label.
-        room: characters that a following line has; as many if it is 0.
+        room: the room of a following line; 0 for `most`.
     """
     middle = max(most // 2, least + 1)
     at_space = text.rfind(" ", middle, most + 1)
@@ -75,14 +76,14 @@ def line_break(text: str, most: int, *, least: int = 0, room: int = 0) -> int:
 
 
 def _begins_part(text: str, place: int) -> bool:
-    """Return whether more than what closes an address begins at a place."""
+    """Return whether another part of an address begins at a place, not just its end."""
     ends = text.find(" ", place)
     following = text[place : ends if ends >= 0 else len(text)]
     return following[:1] != "/" and any(map(str.isalnum, following))
 
 
 def wrap_text(text: str, width: int) -> list[str]:
-    """Return a text as lines of at most `width` characters, at least one each."""
+    """Wrap a text into lines of at most `width` characters, at least one each."""
     lines = []
     rest = text.strip(" ")
     while len(rest) > width:
@@ -98,7 +99,7 @@ _UNITS = ("kB", "MB", "GB", "TB")
 
 
 def format_bytes(count: int) -> str:
-    """Return a number of bytes as Docker prints it: `512B`, `1.9MB`, `64MB`, `1.2GB`.
+    """Format a number of bytes as Docker does: `512B`, `1.9MB`, `64MB`, `1.2GB`.
 
     Below ten of a unit there is one decimal.
     """

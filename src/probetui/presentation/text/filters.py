@@ -1,8 +1,8 @@
-"""Filters, as people type them to see fewer lines or to search.
+"""Filters that users type to reduce or search a list.
 
-A regular expression as it is; `!` before it turns it round; `~` finds the characters
-of a text in their order, whatever is between them. `-l` before labels, as kubectl has
-it, keeps what has them, in lists of things that have labels.
+A filter is a regular expression. With `!` before it, it keeps what does not match. With
+`~`, it matches characters in their order, with any text between them. `-l` selects by
+labels, as in kubectl, in lists of objects that have labels.
 """
 
 from __future__ import annotations
@@ -22,16 +22,20 @@ _FUZZY = "~"
 _INVERSE = "!"
 _LABELS = re.compile(r"-l(?:\s+|$)")
 _SPECIAL = frozenset(".^$*+?{}[]\\|()")
-"""What means something else than itself in a regular expression."""
+"""The special characters of regular expressions."""
 
 
 class Filter(Struct, frozen=True):
-    """A filter that is in force; an empty one keeps everything.
+    """A filter, which ignores case; an empty one keeps everything.
 
-    Upper and lower case are the same to it. `error` says what is wrong with the
-    text; nothing is left out then. `literal` is what is looked for if the text has
-    nothing special in it, `fuzzy` the characters to be found in their order, `labels`
-    what labels have to be like.
+    Attributes:
+        text: what was typed.
+        error: what is wrong with the text; the filter then keeps everything.
+        pattern: the regular expression.
+        is_inverse: whether to keep what does not match.
+        literal: the text to search for, if it has no special character.
+        fuzzy: the characters to match in their order.
+        labels: the required labels.
     """
 
     text: str = ""
@@ -44,24 +48,26 @@ class Filter(Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str, *, has_labels: bool = False) -> Filter:
-        """Read what was typed; a text that is no regular expression is an error.
+        """Parse a typed text; an invalid one gives a filter with an `error`.
 
-        Where there are labels, so is what does not select any.
+        Args:
+            text: what was typed.
+            has_labels: whether the list has labels, so that `-l` selects by them.
         """
         if has_labels and (match := _LABELS.match(text)) is not None:
             return cls._by_labels(text, text[match.end() :].strip())
         is_inverse = text.startswith(_INVERSE)
-        wanted = text.removeprefix(_INVERSE)
-        if wanted.startswith(_FUZZY):
-            fuzzy = "".join(wanted.removeprefix(_FUZZY).split()).casefold()
+        expression = text.removeprefix(_INVERSE)
+        if expression.startswith(_FUZZY):
+            fuzzy = "".join(expression.removeprefix(_FUZZY).split()).casefold()
             return cls(text, is_inverse=is_inverse, fuzzy=fuzzy)
-        if not wanted:
+        if not expression:
             return cls(text)
         try:
-            pattern = re.compile(wanted, re.IGNORECASE)
+            pattern = re.compile(expression, re.IGNORECASE)
         except (re.error, OverflowError, RecursionError) as error:
             return cls(text, f"not a regular expression: {error}")
-        literal = "" if _SPECIAL & set(wanted) else wanted.casefold()
+        literal = "" if _SPECIAL & set(expression) else expression.casefold()
         return cls(text, "", pattern, is_inverse, literal)
 
     @classmethod
@@ -76,11 +82,11 @@ class Filter(Struct, frozen=True):
 
     @property
     def is_active(self) -> bool:
-        """Whether it can leave anything out."""
+        """Whether it can exclude anything."""
         return self.pattern is not None or bool(self.fuzzy) or bool(self.labels)
 
     def keeps(self, text: str, labels: Mapping[str, str] | None = None) -> bool:
-        """Return whether something with this text and these labels stays to be seen."""
+        """Return whether an object with this text and these labels is kept."""
         if self.labels:
             return all(label.matches(labels or {}) for label in self.labels)
         if self.literal:
@@ -92,7 +98,7 @@ class Filter(Struct, frozen=True):
         return True
 
     def hits(self, text: str) -> tuple[tuple[int, int], ...]:
-        """Return where in a text the hits begin and end; a turned one has no places."""
+        """Return the spans of the matches in a text; an inverse filter has none."""
         if self.is_inverse or self.pattern is None:
             return ()
         return tuple(
@@ -111,5 +117,5 @@ class Filter(Struct, frozen=True):
 
 
 def no_match_text(noun: str, wanted: str) -> str:
-    """Return what stands where a filter keeps nothing; `wanted` is harmless."""
+    """Format the message for a filter that keeps nothing; `wanted` must be safe."""
     return f'No {noun} matches "{wanted}". esc clears the filter.'

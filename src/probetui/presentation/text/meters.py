@@ -1,6 +1,6 @@
-"""Meters: a count against its threshold as segments, and what is left of a wait.
+"""Draw meters: a count against its threshold as segments, the rest of a wait as a bar.
 
-Both can be read without colour: what is filled and what is empty are other characters.
+Both can be read without colour: filled and empty parts are different characters.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from probetui.presentation.text.spans import Line, Role, Span, line, muted
 from probetui.presentation.tick.marks import MarkSet
 
 _SEGMENT = 2
-"""Cells of a segment that stands apart from its neighbours by a space."""
+"""The width, in cells, of a segment with a space between it and the next."""
 
 
 def segments(filled: int, total: int, role: Role, marks: MarkSet, width: int) -> Line:
-    """Return a count against its threshold, in at most `width` cells.
+    """Draw a count against its threshold, in at most `width` cells.
 
-    `██ ██ ░░` where each count has room for a segment of its own, `██░` where each has
-    a cell, a bar in proportion otherwise. In ASCII `[##.]`, or `##.` without room for
-    the brackets. A count beyond the threshold fills it.
+    The longest form that fits is taken: `██ ██ ░░` with separate segments, `██░` with
+    one cell each, or a proportional bar. In ASCII it is `[##.]`, or `##.` if the
+    brackets do not fit. A count beyond the threshold fills the meter.
     """
     total = max(total, 1)
     filled = min(max(filled, 0), total)
@@ -33,13 +33,13 @@ def segments(filled: int, total: int, role: Role, marks: MarkSet, width: int) ->
 
 
 _LEAST_IN_BRACKETS = 5
-"""Cells of a bar with brackets; a single mark between them would say nothing."""
+"""The least width, in cells, of a bar with brackets."""
 
 
 def bar(part: float, role: Role, marks: MarkSet, width: int) -> Line:
-    """Return a bar of `width` cells of which a part, from 0 to 1, is filled.
+    """Draw a bar of `width` cells, filled in proportion to `part` from 0 to 1.
 
-    It is empty only at 0 and full only at 1, so that a little of much can be seen.
+    It is empty only at 0 and full only at 1, so that even small parts are visible.
     """
     if marks.is_ascii and width >= _LEAST_IN_BRACKETS:
         filled = _cells(part, width - len("[]"))
@@ -50,7 +50,7 @@ def bar(part: float, role: Role, marks: MarkSet, width: int) -> Line:
 def countdown(
     left: timedelta, whole: timedelta, role: Role, marks: MarkSet, width: int
 ) -> Line:
-    """Return what is left of a wait as a bar that empties; empty when it is over."""
+    """Draw the rest of a wait as a bar that empties."""
     part = left / whole if whole > timedelta() else 0.0
     return bar(part, role, marks, width)
 

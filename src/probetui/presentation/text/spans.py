@@ -1,4 +1,4 @@
-"""Lines of spans: text with a role, which the screen turns into colours."""
+"""Lines of spans: text with roles, which the screen maps to colours."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Role(StrEnum):
-    """What a word means; the screen may colour it, never only that."""
+    """The meaning of a span; the screen may colour it, but never by colour alone."""
 
     PLAIN = "plain"
     STRONG = "strong"
@@ -22,7 +22,7 @@ class Role(StrEnum):
 
 
 class Span(NamedTuple):
-    """Text of one role; it holds no line break and no control character."""
+    """Text with one role, without line breaks and control characters."""
 
     text: str
     role: Role = Role.PLAIN
@@ -34,13 +34,13 @@ Line = tuple[Span, ...]
 EMPTY: Line = ()
 
 LABEL = 14
-"""Cells of the first column: a label and at least one space."""
+"""The width, in cells, of the first column: a label and at least one space."""
 QUOTED = 2
-"""Spaces before a line of what was printed."""
+"""The number of spaces before a line of output."""
 
 
 def line(*parts: str | Span) -> Line:
-    """Return a line; bare texts get the plain role, empty ones are left out."""
+    """Return a line; strings get the plain role, empty parts are left out."""
     spans = (Span(part) if isinstance(part, str) else part for part in parts)
     return tuple(span for span in spans if span.text)
 
@@ -51,12 +51,12 @@ def text_of(spans: Line) -> str:
 
 
 def muted(text: str) -> Span:
-    """Return text that matters less."""
+    """Return a span of less importance."""
     return Span(text, Role.MUTED)
 
 
 def strong(text: str) -> Span:
-    """Return text that names the subject."""
+    """Return a span that names the subject."""
     return Span(text, Role.STRONG)
 
 

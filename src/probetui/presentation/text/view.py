@@ -1,4 +1,4 @@
-"""How a snapshot is shown: at which instant, in which time format, with which marks."""
+"""The settings of presentation: time and its format, marks, mask, rules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MINUTE, _HOUR = 60, 3_600
 
 
 class TimeFormat(StrEnum):
-    """How instants are written."""
+    """The format of instants."""
 
     WALL = "wall"
     SINCE_START = "since start"
@@ -28,15 +28,19 @@ class TimeFormat(StrEnum):
 
     @property
     def following(self) -> TimeFormat:
-        """The format after this one, in a circle."""
+        """The next format; after the last one, the first."""
         formats = list(TimeFormat)
         return formats[(formats.index(self) + 1) % len(formats)]
 
 
 class TimeFormatter(Struct, frozen=True):
-    """How instants are written at one moment.
+    """Formats instants.
 
-    `zone` None is the zone of this machine.
+    Attributes:
+        now: the current time.
+        started_at: the start of the session.
+        format: how instants are written.
+        zone: the time zone of wall times, None for this machine's.
     """
 
     now: datetime
@@ -45,7 +49,7 @@ class TimeFormatter(Struct, frozen=True):
     zone: tzinfo | None = None
 
     def stamp(self, at: datetime) -> str:
-        """Return an instant in at most ten characters: `08:21:05.1`, `+41.2s`."""
+        """Format an instant in at most ten characters: `08:21:05.1`, `+41.2s`."""
         match self.format:
             case TimeFormat.WALL:
                 local = at.astimezone(self.zone)
@@ -56,7 +60,7 @@ class TimeFormatter(Struct, frozen=True):
                 return f"{format_countdown(self.now - at)} ago"
 
     def clock(self, at: datetime) -> str:
-        """Return an instant to the second: `08:21:05`, `+41s`, `3.1s ago`."""
+        """Format an instant to the second: `08:21:05`, `+41s`, `3.1s ago`."""
         match self.format:
             case TimeFormat.WALL:
                 return f"{at.astimezone(self.zone):%H:%M:%S}"
@@ -69,7 +73,7 @@ class TimeFormatter(Struct, frozen=True):
                 return f"{format_countdown(-ahead)} ago"
 
     def wall(self, at: datetime) -> str:
-        """Return an instant as a clock on the wall shows it: `08:21:05`."""
+        """Format an instant as wall time, whatever the format: `08:21:05`."""
         return f"{at.astimezone(self.zone):%H:%M:%S}"
 
 
@@ -85,15 +89,21 @@ def _since(length: timedelta) -> str:
 
 
 _SHOWN_CHARACTERS = 600
-"""Of a long text on one line; more would be cut off on any screen."""
+"""The most characters of a text on one line; no screen is wider."""
 
 
 class View(Struct, frozen=True):
-    """What words depend on besides the thing they are about.
+    """The settings that texts depend on, besides their subject.
 
-    `mask` takes secrets out of texts that come from manifests and containers. Without
-    `acts` kills and restarts are only reported. `reach` is for commands by hand.
-    `rules` are those of the kubelet's version, `services` those of the manifests.
+    Attributes:
+        times: formats instants.
+        marks: the characters of marks and meters.
+        is_paused: whether the session is paused.
+        mask: masks secrets in texts from manifests and containers.
+        acts: False if kills and restarts are only reported.
+        reach: connection options for commands to run by hand.
+        rules: those of the kubelet's version.
+        services: the Services of the manifests.
     """
 
     times: TimeFormatter
@@ -107,24 +117,24 @@ class View(Struct, frozen=True):
 
     @classmethod
     def timeless(cls, mask: Mask | None = None) -> View:
-        """Return one for what has not begun: no instant is shown in it."""
+        """Return a view for reports without a session, which show no instants."""
         began = datetime.min.replace(tzinfo=UTC)
         return cls(TimeFormatter(began, began, zone=UTC), mask=mask or Mask())
 
     @property
     def now(self) -> datetime:
-        """The instant at which the snapshot was taken."""
+        """The instant of the snapshot."""
         return self.times.now
 
     @property
     def token(self) -> object:
-        """Equal for views in which the same thing is put into the same words.
+        """A cache key: equal for views that give the same texts.
 
-        The secrets that the mask knows are part of it.
+        It includes the secrets that the mask knows.
         """
         return self, self.mask.known
 
     def safe(self, text: str) -> str:
-        """Return foreign text on one line, without secrets or control characters."""
+        """Return foreign text on one line, without secrets and control characters."""
         masked = self.mask.text(text)
         return one_line(masked, newline=self.marks.newline, limit=_SHOWN_CHARACTERS)

@@ -12,9 +12,9 @@ from probetui.presentation.text.spans import Role, Span
 
 
 class MarkSet(Struct, frozen=True):
-    """One character for each thing that a tick can come to, and for gauges.
+    """The characters for the outcomes of ticks, and for gauges.
 
-    `out_of_schedule` follows a mark that nothing underlines.
+    `out_of_schedule` follows a mark where underlining is not available.
     """
 
     success: str = "✓"
@@ -65,7 +65,7 @@ ASCII = MarkSet(
 
 
 def result_mark(result: Result | None, marks: MarkSet) -> Span:
-    """Return the mark of what is believed, or of the result that counts."""
+    """Return the mark of a result."""
     match result:
         case Result.SUCCESS:
             return Span(marks.success, Role.SUCCESS)
@@ -90,14 +90,14 @@ _ROLES = {
 
 
 def mark_span(tick: TickEntry, marks: MarkSet) -> Span:
-    """Return the one character for what a tick came to."""
+    """Return the mark of a tick."""
     return tick_mark(classify_tick(tick), marks)
 
 
-def tick_mark(looks: TickMark, marks: MarkSet) -> Span:
-    """Return the same for what there is to see of a tick."""
-    is_underlined = looks.is_out_of_schedule and not marks.out_of_schedule
-    return Span(getattr(marks, looks.code), _ROLES[looks.code], is_underlined)
+def tick_mark(mark: TickMark, marks: MarkSet) -> Span:
+    """Return the mark of a tick with that appearance."""
+    is_underlined = mark.is_out_of_schedule and not marks.out_of_schedule
+    return Span(getattr(marks, mark.code), _ROLES[mark.code], is_underlined)
 
 
 PROBE_LETTERS = {
@@ -115,11 +115,11 @@ SKIP_WORDS = {
     "last_tick": "end",
     "done": "done",
 }
-"""What a strip has for ticks that did not probe, with their number: `hold6`."""
+"""The words of a strip for ticks that did not probe: `hold6` with their count."""
 
 
 def mark_legend(marks: MarkSet) -> tuple[tuple[str, str], ...]:
-    """Return every mark and what it stands for."""
+    """Return every mark with its meaning."""
     out_of_schedule = marks.out_of_schedule or "underlined"
     return (
         (marks.success, "success"),
@@ -144,5 +144,5 @@ def mark_legend(marks: MarkSet) -> tuple[tuple[str, str], ...]:
 
 
 def _skipped(mark: str, *codes: str) -> str:
-    """Return a mark, and the words that a strip has for it."""
+    """Return a mark with the words that a strip has for it."""
     return " ".join([mark, *(SKIP_WORDS[code] for code in codes)])

@@ -1,4 +1,4 @@
-"""Ticks as a row of marks, in which those that say the same again are folded.
+"""Draw ticks as a row of marks, in which equal ones in a row are folded.
 
 `✓6 ✗✗✗ K hold6`: six successes, three failures, a kill, six ticks on hold.
 """
@@ -24,20 +24,26 @@ from probetui.presentation.text.view import View
 from probetui.presentation.tick.marks import SKIP_WORDS, MarkSet, tick_mark
 
 NOW = " <now"
-_MOST_ALIKE = {"failure": 6}
-"""Ticks of a kind that stand there one by one; more of them are folded."""
+_MOST_UNFOLDED = {"failure": 6}
+"""The most equal ticks that are drawn one by one; more of them are folded."""
 
-_MOST_OTHERS_ALIKE = 3
+_MOST_OTHERS_UNFOLDED = 3
 _ROOM_AT_CURSOR = 12
-"""Cells for the tick at the cursor, whatever its marks are, and one before it."""
+"""The width, in cells, reserved for the selected tick and the one before it."""
 
 
 class StripPart(Struct, frozen=True):
-    """Ticks that share a place in a strip: which, what stands there, and where.
+    """A part of a strip: equal ticks in a row.
 
-    `begins` and `ends` name the mark that stands at its edge where a neighbour with the
-    same mark goes on without a space; they are empty where a space has to be. `lead`
-    cells come before the marks, each of which takes `unit` cells; none if folded.
+    Attributes:
+        ticks: the numbers of the ticks.
+        spans: the marks or words.
+        begins: the code of the first mark; a part that ends with the same code joins it
+            without a space. Empty if a space is required.
+        ends: the code of the last mark, likewise.
+        column: where it begins in the strip.
+        lead: the cells before the marks.
+        unit: the cells of each mark; 0 if the ticks are folded.
     """
 
     ticks: range
@@ -50,25 +56,25 @@ class StripPart(Struct, frozen=True):
 
     @property
     def width(self) -> int:
-        """Cells that it takes."""
+        """The width in cells."""
         return len(text_of(self.spans))
 
     def tick_at(self, offset: int) -> int:
-        """Return the tick whose mark is so far behind the beginning, or the newest."""
+        """Return the tick at an offset from the beginning; if folded, the newest."""
         if not self.unit:
             return self.ticks[-1]
         place = max(offset - self.lead, 0) // self.unit
         return self.ticks[min(place, len(self.ticks) - 1)]
 
     def gap(self, following: StripPart) -> int:
-        """Return the cells between it and the part that follows."""
+        """Return the number of cells between this part and the following one."""
         return 0 if self.ends and self.ends == following.begins else 1
 
 
 class TickStrip(Struct, frozen=True):
-    """A strip, and which ticks stand where in it.
+    """A strip with the positions of its ticks.
 
-    `dropped` older and `newer` newer ones did not fit.
+    `dropped` older and `newer` newer ticks did not fit.
     """
 
     spans: Line
@@ -77,7 +83,7 @@ class TickStrip(Struct, frozen=True):
     newer: int = 0
 
     def tick_at(self, column: int) -> int | None:
-        """Return the tick at a column, the newest of folded ones, None beside them."""
+        """Return the tick at a column, the newest of folded ones, None between them."""
         for part in self.parts:
             if part.column <= column < part.column + part.width:
                 return part.tick_at(column - part.column)
@@ -93,10 +99,18 @@ def fold_ticks(
     cursor: int | None = None,
     period_seconds: int = 1,
 ) -> TickStrip:
-    """Return the newest of some ticks as a strip of at most `width` cells.
+    """Draw the newest of some ticks as a strip of at most `width` cells.
 
-    The tick at the cursor stands between brackets, and is always in sight: newer ones
-    are left out where there is no room for them.
+    The selected tick is bracketed and always visible: newer ticks are left out if they
+    do not fit.
+
+    Args:
+        timeline: the ticks of the probe.
+        ticks: the range to draw.
+        view: how they are shown.
+        width: in cells.
+        cursor: the selected tick, None for none.
+        period_seconds: the probe's period, to compute lost ticks of old records.
     """
     stop, room = ticks.stop, width
     if cursor in ticks and cursor is not None:
@@ -116,7 +130,7 @@ def fold_ticks(
 
 
 def _fits(parts: Iterator[StripPart], width: int) -> bool:
-    """Return whether parts fit into so many cells, without looking at those beyond."""
+    """Return whether parts fit into `width` cells; stop as soon as they do not."""
     for part in parts:
         width -= part.width + 1
         if width < 0:
@@ -135,7 +149,7 @@ def _parts_back(
     period_seconds: int,
     cursor: int | None = None,
 ) -> Iterator[StripPart]:
-    """Yield parts from the newest to the oldest; the tick at the cursor is alone."""
+    """Yield parts from newest to oldest; the selected tick is a part of its own."""
     start, stop = ticks.start, ticks.stop
     while stop > start:
         first = start
@@ -155,17 +169,17 @@ def _parts_back(
 def _part(
     timeline: Timeline, ticks: range, first: int, view: View, period_seconds: int
 ) -> StripPart:
-    marks, looks = view.marks, timeline.mark_at(ticks[-1])
-    spans = list(_marks_of(looks, len(ticks), marks))
-    is_folded = len(ticks) > _most(looks) or looks.code in SKIP_WORDS
-    begins = ends = "" if is_folded else looks.code
+    marks, mark = view.marks, timeline.mark_at(ticks[-1])
+    spans = list(_marks_of(mark, len(ticks), marks))
+    is_folded = len(ticks) > _most_unfolded(mark) or mark.code in SKIP_WORDS
+    begins = ends = "" if is_folded else mark.code
     unit = 0 if is_folded else len(spans[0].text) // len(ticks)
     lead = 0
-    if looks.is_kill:
+    if mark.is_kill:
         spans.append(Span(f" {marks.kill}", Role.KILL))
     if lost := timeline.ticks_lost(ticks, period_seconds):
         spans.append(Span(f" lost{lost}", Role.WARNING))
-    if looks.is_kill or looks.is_flip or lost:
+    if mark.is_kill or mark.is_flip or lost:
         ends = ""
     if timeline.mark_at(ticks.start).is_new_container and ticks.start != first:
         spans.insert(0, Span(f"{marks.new_container} "))
@@ -177,32 +191,32 @@ def _part(
 
 
 def _period_sign(timeline: Timeline, tick: int) -> Line:
-    """Return `period5s ` if ticks come in another period from this one on."""
+    """Return `period5s ` if the period changes with a tick."""
     period = timeline.period_from(tick)
     return line(Span(f"period{period}s ", Role.ACCENT)) if period else EMPTY
 
 
-def _most(looks: TickMark) -> int:
-    return _MOST_ALIKE.get(looks.code, _MOST_OTHERS_ALIKE)
+def _most_unfolded(mark: TickMark) -> int:
+    return _MOST_UNFOLDED.get(mark.code, _MOST_OTHERS_UNFOLDED)
 
 
-def _marks_of(looks: TickMark, count: int, marks: MarkSet) -> Iterator[Span]:
-    mark = tick_mark(looks, marks)
-    if looks.code in SKIP_WORDS:
+def _marks_of(appearance: TickMark, count: int, marks: MarkSet) -> Iterator[Span]:
+    mark = tick_mark(appearance, marks)
+    if appearance.code in SKIP_WORDS:
         number = str(count) if count > 1 else ""
-        yield muted(f"{SKIP_WORDS[looks.code]}{number}")
+        yield muted(f"{SKIP_WORDS[appearance.code]}{number}")
         return
     unit = mark.text
-    if looks.is_out_of_schedule:
+    if appearance.is_out_of_schedule:
         unit += marks.out_of_schedule
-    if looks.is_injected:
+    if appearance.is_injected:
         unit += marks.injected
-    if count > _most(looks):
+    if count > _most_unfolded(appearance):
         yield mark._replace(text=f"{unit}{count}")
     else:
         yield mark._replace(text=unit * count)
-    if looks.is_flip and count == 1:
-        is_bad = looks.code == "failure"
+    if appearance.is_flip and count == 1:
+        is_bad = appearance.code == "failure"
         flip = marks.became_bad if is_bad else marks.became_good
         yield Span(flip, Role.ERROR if is_bad else Role.SUCCESS)
 
@@ -229,7 +243,7 @@ def short_strip(
     width: int,
     period_seconds: int = 1,
 ) -> Line:
-    """Return the strip of all instances on one line, a bar between two of them."""
+    """Draw the strip of all instances on one line, with a bar between instances."""
     if not timeline.indexes:
         return line(muted("no tick yet"))
     strip = fold_ticks(
