@@ -218,6 +218,19 @@ class ConditionWatch:
             return ""
         return self._impossible_from_the_start() or self._impossible_by_now()
 
+    def unmet(self) -> Iterator[tuple[Pod, Container]]:
+        """Yield the containers that are not in the state that is waited for.
+
+        None for an occurrence, which is no container's state.
+        """
+        if not self.condition.kind.is_state:
+            return
+        for uid, pod in self._pods.items():
+            status = self._statuses.get(uid)
+            for container in self._containers(pod):
+                if status is None or not self._is_in_state(pod, container, status):
+                    yield pod, container
+
     def _observe_status(self, uid: str, status: PodStatus) -> None:
         for container_status in (
             *(status.init_container_statuses or ()),
@@ -275,25 +288,25 @@ class ConditionWatch:
         return pod_uid in self._pods and (self._container in {"", container_name})
 
     def _holds(self, pod: Pod, status: PodStatus) -> bool:
-        if not all(
-            self._has_succeeded(pod, container) for container in self._containers(pod)
-        ):
-            return False
+        containers = [*self._containers(pod)]
         if self.condition.kind is ConditionKind.READY and not self._container:
             condition = status.condition("Ready")
-            return condition is not None and condition.status is ConditionStatus.TRUE
-        statuses = [
-            status.container(container.name) for container in self._containers(pod)
-        ]
-        if self.condition.kind is ConditionKind.READY:
-            return all(
-                container_status is not None and container_status.ready
-                for container_status in statuses
+            is_ready = condition is not None and (
+                condition.status is ConditionStatus.TRUE
+            )
+            return is_ready and all(
+                self._has_succeeded(pod, container) for container in containers
             )
         return all(
-            container_status is not None and container_status.has_started
-            for container_status in statuses
+            self._is_in_state(pod, container, status) for container in containers
         )
+
+    def _is_in_state(self, pod: Pod, container: Container, status: PodStatus) -> bool:
+        own = status.container(container.name)
+        if own is None or not self._has_succeeded(pod, container):
+            return False
+        is_ready = self.condition.kind is ConditionKind.READY
+        return own.ready if is_ready else own.has_started
 
     def _has_succeeded(self, pod: Pod, container: Container) -> bool:
         """Return whether the probe that decides the state has succeeded, if any."""

@@ -56,6 +56,7 @@ from probetui.headless.follow import Follower
 from probetui.headless.verdict import (
     EXIT_BUG,
     EXIT_NOT_STARTED,
+    EXIT_TIME_LIMIT,
     Verdict,
     decide_exit_status,
 )
@@ -554,6 +555,11 @@ class _LiveSession:
         names_cause_last = verdict.exit_status == EXIT_NOT_STARTED
         if verdict.message and not names_cause_last:
             notes.error(verdict.message)
+        if verdict.exit_status == EXIT_TIME_LIMIT and self._plan.watch is not None:
+            # Late: most sessions meet their condition.
+            from probetui.cli.session.unmet import note_obstacles
+
+            note_obstacles(self._plan.watch, session, self._mask, notes)
         try:
             for part in parts:
                 # A part that fails keeps no pod from being ended.

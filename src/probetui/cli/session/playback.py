@@ -203,6 +203,12 @@ class _PlaybackRun:
             verdict = decide_exit_status(verdict, session.snapshot, failures)
         if verdict.message:
             plan.notes.error(verdict.message)
+        is_unmet = verdict.exit_status in {EXIT_NO, EXIT_TIME_LIMIT}
+        if is_unmet and plan.watch is not None:
+            # Late: most sessions meet their condition.
+            from probetui.cli.session.unmet import note_obstacles
+
+            note_obstacles(plan.watch, self._session, self._mask, plan.notes)
         if self._source.note:
             plan.notes.warning(self._source.note)
         verdict = fault.judge(verdict)

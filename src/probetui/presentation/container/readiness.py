@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from probetui.analysis.container_history import SessionHistory
 from probetui.analysis.readiness import NotReady, Obstacle, instance_not_ready
 from probetui.k8s.probe import ProbeType
+from probetui.presentation.container.status_lines import NORMAL_WAITS
 from probetui.presentation.probe.refusals import as_sentence, refusal_text
 from probetui.presentation.text.view import View
 from probetui.presentation.tick.why import Explanation, WhyContext, attempt_predicate
@@ -34,6 +35,30 @@ def explain_readiness(
     if last.end is None:
         sentences.append(_outlook(reason))
     return Explanation(f"Readiness of {context.shown_name}", tuple(sentences))
+
+
+def obstacle_of(context: WhyContext, session: SessionHistory, pod_uid: str) -> str:
+    """Return in a clause why a container is not ready, or not started, now.
+
+    Empty if nothing is known to keep it from that: it is ready, or waits for others.
+    """
+    waiting, instances = context.history.waiting, context.history.instances
+    last = instances[-1] if instances else None
+    if waiting is not None and waiting.reason not in NORMAL_WAITS:
+        message = context.view.safe(waiting.message)
+        return f"it does not start: {waiting.reason}{message and f': {message}'}"
+    if last is None or last.started_at is None:
+        return "it has not been started yet"
+    if last.end is not None:
+        code = "" if last.exited is None else f" with {last.exited.exit_code}"
+        return f"it has exited{code}" if last.exited else "it is being stopped"
+    container = context.container
+    reason = container and instance_not_ready(session, pod_uid, container, last)
+    if not reason:
+        return ""
+    is_started = reason.probe_type is not ProbeType.STARTUP
+    state = "it is not ready" if is_started else "it has not started"
+    return f"{state}: {not_ready_text(reason, context.view)}"
 
 
 def not_ready_text(reason: NotReady, view: View) -> str:
