@@ -35,7 +35,7 @@ spec:
   containers:
   - name: app
     image: none
-    command: [sh, -c, "trap 'exit 0' TERM; while :; do sleep 0.05; done"]
+    command: [sh, -c, "echo says; trap 'exit 0' TERM; while :; do sleep 0.05; done"]
     livenessProbe: {exec: {command: ["true"]}, periodSeconds: 1}
 """
 CASES = """\
@@ -45,7 +45,7 @@ cases:
 - name: is not chosen
   expect: [ready within 1s]
 """
-OK, DIFFERS, USAGE, INTERRUPTED = 0, 1, 2, 130
+OK, DIFFERS, USAGE, NOTHING, INTERRUPTED = 0, 1, 2, 5, 130
 
 BASES: Mapping[str, tuple[str, ...]] = {
     "check": ("-f", "{pod}"),
@@ -55,6 +55,7 @@ BASES: Mapping[str, tuple[str, ...]] = {
     "versions": ("-f", "{pod}", "--from", "1.34", "--to", "1.35",
                  "--script", "healthy"),
     "exec": ("typed", "--runtime", "process"),
+    "logs": ("typed", "--runtime", "process"),
     "why": ("{record}",),
     "whatif": ("{record}", "--set", "failureThreshold=5"),
     "fit": ("{record}",),
@@ -68,13 +69,16 @@ BASES: Mapping[str, tuple[str, ...]] = {
     "version": (),
 }  # fmt: skip
 COMMANDS_AFTER: Mapping[str, tuple[str, ...]] = {"exec": ("--", "echo", "hello")}
-NEED_POD = frozenset({"probe", "exec", "ls", "down"})
+NEED_POD = frozenset({"probe", "exec", "logs", "ls", "down"})
 NEED_DOCKER = frozenset({"images", "images gc"})
-LEAVE_PYTHON = frozenset({"exec", "ls"})
-"""`exec` becomes the command that it runs, and `ls -w` ends when it is interrupted."""
+LEAVE_PYTHON = frozenset({"exec", "logs", "ls"})
+"""`exec` becomes the command that it runs; two options end when interrupted."""
+FOLLOWING: Mapping[str, bytes] = {"ls -w": b"typed", "logs -f": b"says"}
+"""Options that end when they are interrupted, and what they print before."""
 SHOWN: Mapping[str, str] = {
     "probe": "success",
     "exec": "hello",
+    "logs": "says",
     "ls": "typed",
     "down": "typed",
 }
@@ -176,6 +180,11 @@ ROWS: Mapping[str, Row] = {
     "--texts": Row(("--texts",), DIFFERS),
     "whatif --set": Row(shows="/app +what if "),
     "exec -t": Row(("-t",)),
+    "logs -p": Row(("-p",), NOTHING, "no earlier instance"),
+    "logs -f": Row(("-f",), INTERRUPTED),
+    "logs --since": Row(("--since", "5m"), USAGE, "have no times"),
+    "logs --tail": Row(("--tail", "1")),
+    "logs --timestamps": Row(("--timestamps",), USAGE, "have no times"),
 }
 
 
@@ -268,13 +277,17 @@ def test_a_command_takes_each_option_and_ends_as_documented(
 
 
 def run_apart(words: list[str]) -> int:
-    """Run the program by itself; with `-w`, interrupt it after its first row."""
+    """Run the program by itself; if it follows, interrupt it after its first row."""
+    followed = next(
+        (row for option, row in FOLLOWING.items() if {*option.split()} <= {*words}),
+        None,
+    )
     program = [sys.executable, "-m", "probetui", *words]
     with subprocess.Popen(program, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         for line in process.stdout:
             sys.stdout.write(line.decode())
-            if "-w" in words and b"typed" in line:
+            if followed is not None and followed in line:
                 process.send_signal(signal.SIGINT)
                 break
         return process.wait(60)

@@ -123,7 +123,6 @@ def test_a_lesson_has_no_options_of_engines(capsys: pytest.CaptureFixture[str]) 
     ("word", "answer"),
     [
         ("kill", "probetui down POD"),
-        ("logs", "shows what a container prints"),
         ("sessions", "probetui replay"),
     ],
 )
@@ -291,7 +290,6 @@ def test_help_is_a_command_too(
     ("args", "message"),
     [
         pytest.param(["get", "pods"], "probetui ls", id="get"),
-        pytest.param(["logs", "web"], "l on the screen", id="logs"),
         pytest.param(["describe", "pod", "web"], "probetui explain", id="describe"),
         pytest.param(["delete", "pod", "web"], "probetui down", id="delete"),
         pytest.param(["apply", "-f", "x.yaml"], "probetui -f FILE", id="apply"),

@@ -23,7 +23,7 @@ spec:
       image: busybox
       livenessProbe: {exec: {command: ["true"]}}
 """
-WITHOUT = {"exec", "schema", "completion"}
+WITHOUT = {"exec", "logs", "schema", "completion"}
 """Commands that print data for other programs unchanged: output, a schema, a script."""
 
 

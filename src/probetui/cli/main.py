@@ -107,6 +107,9 @@ COMMANDS_BY_JOB = {
         "ls": CommandEntry(
             "management:ls", "List the pods that probetui runs or has left behind."
         ),
+        "logs": CommandEntry(
+            "management:logs", "Print what a container of a pod has printed."
+        ),
         "exec": CommandEntry(
             "management:exec_", "Run a command in a container of a pod."
         ),

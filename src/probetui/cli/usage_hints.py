@@ -29,7 +29,6 @@ _COMMANDS: Mapping[str, str] = {
     "a container",
     "sessions": "probetui replay and probetui why read the last session; "
     "probetui ls lists the pods of those that run",
-    "logs": "l on the screen of a session shows what a container prints",
     "lint": "probetui check -f FILE",
     "validate": "probetui check -f FILE",
     "simulate": "probetui sim -f FILE",

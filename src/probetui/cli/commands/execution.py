@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from probetui.analysis.reproduce import engine_exec_command, quote_shell_line
-from probetui.cli.commands.listing import ListedPod, PodSearch
+from probetui.cli.commands.listing import ListedPod, PodSearch, the_container
 from probetui.cli.folders import pods_folder
 from probetui.cli.option_groups import pick_options
 from probetui.cli.option_values import RuntimeOptions
@@ -56,7 +56,11 @@ async def run_command(target: str, command: Sequence[str], options: ExecOptions)
             pod for pod in await search.pods(options.namespace) if pod.unowned is None
         ]
         found, name = search.named(target, mine)
-        pod, container = _only(found, options.container or name)
+        pod, container = the_container(found, options.container or name)
+        if container.state is not RuntimeState.RUNNING:
+            raise RuntimeUnavailableError(
+                f"{pod.full_name}/{container.name} does not run"
+            )
         own_id = container.container_id
         if not own_id.startswith(_PROCESS):
             if options.stdin or options.tty:
@@ -75,23 +79,6 @@ def _process(target: str) -> ProcessEnvironment | None:
         if target.startswith(_PROCESS):
             raise UsageError(str(error)) from error
         return None
-
-
-def _only(
-    pods: Sequence[ListedPod], name: str
-) -> tuple[ListedPod, RuntimeContainerStatus]:
-    if len(pods) > 1:
-        has = ", ".join(f"{pod.full_name} on {pod.runtime.name}" for pod in pods)
-        raise UsageError(f"more than one pod is meant: {has}; use -n and --runtime")
-    (pod,) = pods
-    meant = [one for one in pod.containers if name in {"", one.name}]
-    if len(meant) != 1:
-        has = ", ".join(pod.container_names())
-        raise UsageError(f"-c: which container of {pod.full_name} (has: {has})")
-    (container,) = meant
-    if container.state is not RuntimeState.RUNNING:
-        raise RuntimeUnavailableError(f"{pod.full_name}/{container.name} does not run")
-    return pod, container
 
 
 def _no_terminal(

@@ -302,6 +302,30 @@ class PodSearch:
         return ListedPod(runtime, status, holder, unowned)
 
 
+def the_container(
+    pods: Sequence[ListedPod], name: str
+) -> tuple[ListedPod, RuntimeContainerStatus]:
+    """Return the one pod that is meant, and the newest instance of its container.
+
+    Args:
+        pods: those of the name that was given.
+        name: the container's, empty for the only one.
+
+    Raises:
+        UsageError: there are several pods, or not one such container.
+    """
+    if len(pods) > 1:
+        has = ", ".join(f"{pod.full_name} on {pod.runtime.name}" for pod in pods)
+        raise UsageError(f"more than one pod is meant: {has}; use -n and --runtime")
+    (pod,) = pods
+    meant = [one for one in pod.containers if name in {"", one.name}]
+    if len(meant) != 1:
+        has = ", ".join(pod.container_names())
+        raise UsageError(f"-c: which container of {pod.full_name} (has: {has})")
+    (container,) = meant
+    return pod, container
+
+
 def wanted_labels(selector: str | None) -> Sequence[LabelRequirement]:
     """Return what `--selector` asks for, nothing without it.
 

@@ -185,6 +185,63 @@ def exec_(target: str, words: tuple[str, ...], options: ExecOptions) -> int:
     return asyncio.run(run_command(target, words, options))
 
 
+class LogsChoices(OptionGroup, section="Pods"):
+    """Whose log is printed, and how much of it."""
+
+    container: Annotated[
+        str | None,
+        Opt("-c", metavar="NAME", help="The container, if the pod has several."),
+    ] = None
+    previous: Annotated[
+        bool, Opt("-p", help="Of the instance before the last restart.")
+    ] = False
+    follow: Annotated[
+        bool, Opt("-f", help="Print new lines until the container ends, or ^C.")
+    ] = False
+    since: Annotated[
+        timedelta | None,
+        Opt(metavar="DUR", help="Lines of this last time only: 90s, 5m."),
+    ] = None
+    tail: Annotated[
+        int | None,
+        Opt(
+            type=WholeNumber(min=0),
+            metavar="N",
+            help="The last N lines only.  [default: all]",
+        ),
+    ] = None
+    timestamps: Annotated[bool, Opt(help="Print the time before each line.")] = False
+    namespace: ListedNamespace = None
+
+
+class LogsOptions(LogsChoices, EngineOptions, ProgramOptions):
+    """The options of `logs`."""
+
+
+@click.command(
+    "logs",
+    cls=SectionedCommand,
+    epilog=examples(
+        "probetui logs web",
+        "probetui logs shop/web/app -p --tail 20",
+    ),
+)
+@click.argument("target", metavar="POD")
+@takes_options
+def logs(target: str, options: LogsOptions) -> int:
+    """Print what a container of POD has printed, on every runtime.
+
+    POD is NAME, NAME/CONTAINER or NAMESPACE/NAME/CONTAINER of a pod of `probetui ls`:
+    one that a session runs, or that was kept. The lines of plain processes have no
+    times, which --since and --timestamps need. A terminal gets them as safe text.
+    """
+    import asyncio
+
+    from probetui.cli.commands.container_logs import print_logs
+
+    return asyncio.run(print_logs(target, options))
+
+
 class InfoOptions(TextOptions, EngineOptions, VersionOptions, ProgramOptions):
     """The options of `info`."""
 
