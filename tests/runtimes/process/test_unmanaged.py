@@ -156,7 +156,7 @@ async def test_one_that_does_not_listen_is_killed(program: Program) -> None:
 
 
 async def test_nobody_but_who_started_it_can_start_it_again() -> None:
-    with pytest.raises(ContainerRuntimeError, match="cannot be started again"):
+    with pytest.raises(ContainerRuntimeError, match="cannot start process://1 again"):
         await unmanaged_processes().start(ContainerID("process://1"))
 
 

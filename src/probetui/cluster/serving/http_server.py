@@ -53,6 +53,8 @@ CHUNKS_IN_A_TURN = 64
 """Of a stream, before the event loop goes on."""
 
 _BACKLOG = 128
+_UNREAD_BYTES = 1 << 18
+"""Of a connection, in the kernel's buffer; Linux doubles it for its own use."""
 _SHOWN_CHARACTERS = 40
 _REFUSALS = frozenset({HTTPStatus.UNAUTHORIZED.value, HTTPStatus.FORBIDDEN.value})
 
@@ -231,6 +233,9 @@ async def _listen(host: str, port: int) -> list[socket.socket]:
     try:
         for family, _, _, _, address in dict.fromkeys(addresses):
             listener = socket.create_server(address, family=family, backlog=_BACKLOG)
+            # Connections inherit it. By default a client that leaves can have sent
+            # 6 MiB, in frames of a few bytes, which take minutes to be read.
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _UNREAD_BYTES)
             listener.settimeout(0)
             listeners.append(listener)
     except OSError as error:
