@@ -17,11 +17,13 @@ import multiprocessing
 import resource
 import socket
 import statistics
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from itertools import cycle
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 from limits import Limit, Yardstick, report_limits
 
@@ -50,6 +52,7 @@ from probetui.kubelet.journal import TickEntry
 from probetui.kubelet.outcome import Result
 from probetui.ports import ExecResult
 from probetui.probers.prober import ProbeDispatcher
+from probetui.runtimes.process.runtime import ProcessRuntime
 
 LOOPBACK = "127.0.0.1"
 HOSTS = [LOOPBACK, *(f"127.0.0.{number}" for number in range(2, 21))]
@@ -224,8 +227,14 @@ async def measure(count: int, seconds: int, port: int) -> dict[str, float]:
     clock = SystemClock()
     # A young kubelet spreads the first ticks over the period.
     engine = Engine(KubeletConfig(age=timedelta()), clock.now())
+    # Of the runtime a session asks for what happened, and nothing does.
+    nothing_runs = ProcessRuntime(Path(tempfile.mkdtemp()), clock)
     session = RealtimeSession(
-        engine, RealProbes(World(), clock), clock, runtime_name="benchmark"
+        engine,
+        RealProbes(World(), clock),
+        nothing_runs,
+        clock,
+        runtime_name="benchmark",
     )
     for pod in pods(count, port):
         session.send(AddPod(pod))

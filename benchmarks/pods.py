@@ -112,7 +112,7 @@ async def start_pods(count: int) -> Started:
         runtime, ProbeDispatcher(runtime, clock), LifecycleHookRunner(runtime), clock
     )
     session = RealtimeSession(
-        engine, executor, clock, runtime_name=await runtime.version(), events=runtime
+        engine, executor, runtime, clock, runtime_name=await runtime.version()
     )
     idle = await idle_rate()
     daemon, cpu, wall = daemon_seconds(), time.process_time(), time.monotonic()
