@@ -44,7 +44,7 @@ and uses it again. What is still referred to `test_hostile_clients` counts."""
 
 RETURN_SECONDS = 300
 """Until the memory is back: what clients had sent before they left is read at a pace
-that leaves the loop to probes, a minute for the shortest frames on a quiet machine."""
+that leaves the loop to probes."""
 
 _GIVES_BACK = {"MALLOC_ARENA_MAX": "1", "MALLOC_TRIM_THRESHOLD_": str(1 << 17)}
 """For glibc, whose own threshold grows with what is freed."""

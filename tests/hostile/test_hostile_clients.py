@@ -13,7 +13,6 @@ import logging
 import socket
 import ssl
 import struct
-import time
 import tracemalloc
 from asyncio import StreamReader
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -285,12 +284,10 @@ async def test_what_is_read_into_goes_with_a_reset_connection(
 ) -> None:
     """Each connection has a buffer of 256 KiB, and garbage is rarely looked for."""
 
-    def reset_some(target: Target) -> None:
-        for _ in range(5):
-            connection = target.connect()
-            connection.sendall(_HEADS[sent])
-            time.sleep(0.05)  # noqa: TID251  # until the server waits for the rest
-            _reset(connection)
+    def send(target: Target) -> socket.socket:
+        connection = target.connect()
+        connection.sendall(_HEADS[sent])
+        return connection
 
     def count_readers() -> int:
         return sum(isinstance(found, StreamReader) for found in gc.get_objects())
@@ -299,7 +296,12 @@ async def test_what_is_read_into_goes_with_a_reset_connection(
         before = count_readers()
         gc.disable()
         try:
-            await asyncio.to_thread(reset_some, target)
+            connections = [await asyncio.to_thread(send, target) for _ in range(5)]
+            async with asyncio.timeout(20):
+                while count_readers() < before + 5:  # noqa: ASYNC110  # the server's
+                    await asyncio.sleep(0.05)
+            for connection in connections:
+                _reset(connection)
             async with asyncio.timeout(20):
                 while count_readers() > before:  # noqa: ASYNC110  # the server's
                     await asyncio.sleep(0.05)

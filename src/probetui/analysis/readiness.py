@@ -12,6 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from probetui.analysis.container_history import ContainerInstance, SessionHistory
 from probetui.analysis.timeline import Timeline
@@ -83,25 +84,17 @@ def instance_not_ready(
 ) -> NotReady | None:
     """Return why an instance is not ready, or was not when its stop began."""
     until = None if instance.end is None else instance.end.at
-    ticks: dict[ProbeType, TickEntry] = {}
     runs: dict[ProbeType, list[TickEntry]] = {}
     for probe_type in (ProbeType.STARTUP, ProbeType.READINESS):
         timeline = session.timeline(ProbeKey(pod_uid, container.name, probe_type))
         ran = _ran_backwards(timeline, instance.container_id, until)
-        runs[probe_type] = run = _last_run(ran)
-        if run:
-            ticks[probe_type] = run[0]
-    reason = why_not_ready(container, ticks)
+        if run := _last_failures(ran):
+            runs[probe_type] = run
+    reason = why_not_ready(container, {kind: run[0] for kind, run in runs.items()})
     if reason is None or reason.obstacle is not Obstacle.FAILED:
         return reason
     first = runs[reason.probe_type][-1]
-    return NotReady(
-        reason.probe,
-        reason.probe_type,
-        reason.obstacle,
-        reason.tick,
-        first.timing.started_at,
-    )
+    return replace(reason, since=first.timing.started_at)
 
 
 def _ran_backwards(
@@ -119,11 +112,13 @@ def _ran_backwards(
         yield tick
 
 
-def _last_run(ticks: Iterator[TickEntry]) -> list[TickEntry]:
-    """Return the first tick, and those after it while they have the same result."""
+def _last_failures(ticks: Iterator[TickEntry]) -> list[TickEntry]:
+    """Return the first tick, and if it failed those after it that did as well."""
     run: list[TickEntry] = []
     for tick in ticks:
-        if run and tick.result is not run[0].result:
+        has_failed = tick.result is Result.FAILURE
+        if has_failed or not run:
+            run.append(tick)
+        if not has_failed:
             break
-        run.append(tick)
     return run

@@ -68,7 +68,7 @@ COMMANDS_BY_JOB = {
     },
     "Understand": {
         "why": CommandEntry(
-            "inspection:why", "Explain from a record why containers were killed."
+            "inspection:why", "Explain why containers were killed or are not ready."
         ),
         "explain": CommandEntry(
             "inspection:explain", "Explain probe settings and the timing that follows."

@@ -7,7 +7,7 @@ from contextlib import aclosing, nullcontext
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from probetui.cli.commands.listing import ListedPod, PodSearch, the_container
+from probetui.cli.commands.listing import ListedPod, PodSearch
 from probetui.cli.option_groups import pick_options
 from probetui.cli.option_values import RuntimeOptions
 from probetui.cli.printing import print_output
@@ -38,11 +38,9 @@ async def print_logs(target: str, options: LogsOptions) -> int:
     """
     clock = SystemClock()
     async with PodSearch(pick_options(RuntimeOptions, options), clock) as search:
-        ours = [
-            pod for pod in await search.pods(options.namespace) if pod.unowned is None
-        ]
-        pods, name = search.named(target, ours)
-        pod, container = the_container(pods, options.container or name)
+        pod, container = await search.container(
+            target, options.container, options.namespace
+        )
         if options.previous:
             container = _previous(pod, container)
         since = None if options.since is None else clock.now() - options.since

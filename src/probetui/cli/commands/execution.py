@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from probetui.analysis.reproduce import engine_exec_command, quote_shell_line
-from probetui.cli.commands.listing import ListedPod, PodSearch, the_container
+from probetui.cli.commands.listing import ListedPod, PodSearch
 from probetui.cli.folders import pods_folder
 from probetui.cli.option_groups import pick_options
 from probetui.cli.option_values import RuntimeOptions
@@ -52,11 +52,9 @@ async def run_command(target: str, command: Sequence[str], options: ExecOptions)
     async with PodSearch(
         pick_options(RuntimeOptions, options), SystemClock()
     ) as search:
-        mine = [
-            pod for pod in await search.pods(options.namespace) if pod.unowned is None
-        ]
-        found, name = search.named(target, mine)
-        pod, container = the_container(found, options.container or name)
+        pod, container = await search.container(
+            target, options.container, options.namespace
+        )
         if container.state is not RuntimeState.RUNNING:
             raise RuntimeUnavailableError(
                 f"{pod.full_name}/{container.name} does not run"

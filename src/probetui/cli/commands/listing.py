@@ -289,6 +289,33 @@ class PodSearch:
                 raise self.problem from None
             raise
 
+    async def container(
+        self, target: str, name: str | None, namespace: str | None
+    ) -> tuple[ListedPod, RuntimeContainerStatus]:
+        """Return our pod that a target means, and the newest instance of a container.
+
+        Args:
+            target: the pod, or POD/CONTAINER.
+            name: the container's, None for the one of the target or the only one.
+            namespace: the pod's, None for any.
+
+        Raises:
+            UsageError: there is no such pod, several, or not one such container.
+            ProbetuiError: a runtime that may have it could not be asked.
+        """
+        ours = [pod for pod in await self.pods(namespace) if pod.unowned is None]
+        pods, of_target = self.named(target, ours)
+        if len(pods) > 1:
+            has = ", ".join(f"{pod.full_name} on {pod.runtime.name}" for pod in pods)
+            raise UsageError(f"more than one pod is meant: {has}; use -n and --runtime")
+        (pod,) = pods
+        wanted = name or of_target
+        meant = [status for status in pod.containers if wanted in {"", status.name}]
+        if len(meant) != 1:
+            has = ", ".join(pod.container_names())
+            raise UsageError(f"-c: which container of {pod.full_name} (has: {has})")
+        return pod, meant[0]
+
     def _found(
         self,
         runtime: Runtime,
@@ -300,30 +327,6 @@ class PodSearch:
         if not holder and unowned is None:
             holder = lock_holder(runtime.name, status.namespace, status.name)
         return ListedPod(runtime, status, holder, unowned)
-
-
-def the_container(
-    pods: Sequence[ListedPod], name: str
-) -> tuple[ListedPod, RuntimeContainerStatus]:
-    """Return the one pod that is meant, and the newest instance of its container.
-
-    Args:
-        pods: those of the name that was given.
-        name: the container's, empty for the only one.
-
-    Raises:
-        UsageError: there are several pods, or not one such container.
-    """
-    if len(pods) > 1:
-        has = ", ".join(f"{pod.full_name} on {pod.runtime.name}" for pod in pods)
-        raise UsageError(f"more than one pod is meant: {has}; use -n and --runtime")
-    (pod,) = pods
-    meant = [one for one in pod.containers if name in {"", one.name}]
-    if len(meant) != 1:
-        has = ", ".join(pod.container_names())
-        raise UsageError(f"-c: which container of {pod.full_name} (has: {has})")
-    (container,) = meant
-    return pod, container
 
 
 def wanted_labels(selector: str | None) -> Sequence[LabelRequirement]:

@@ -128,13 +128,16 @@ def down(names: tuple[str, ...], options: DownOptions) -> int:
     return asyncio.run(remove_found_pods(names, options))
 
 
+OneContainer = Annotated[
+    str | None,
+    Opt("-c", metavar="NAME", help="The container, if the pod has several."),
+]
+
+
 class ExecChoices(OptionGroup, section="Pods"):
     """In which container a command runs, and what it is given."""
 
-    container: Annotated[
-        str | None,
-        Opt("-c", metavar="NAME", help="The container, if the pod has several."),
-    ] = None
+    container: OneContainer = None
     stdin: Annotated[
         bool,
         Opt("-i", help="Give COMMAND the standard input: only in a plain process."),
@@ -188,10 +191,7 @@ def exec_(target: str, words: tuple[str, ...], options: ExecOptions) -> int:
 class LogsChoices(OptionGroup, section="Pods"):
     """Whose log is printed, and how much of it."""
 
-    container: Annotated[
-        str | None,
-        Opt("-c", metavar="NAME", help="The container, if the pod has several."),
-    ] = None
+    container: OneContainer = None
     previous: Annotated[
         bool, Opt("-p", help="Of the instance before the last restart.")
     ] = False

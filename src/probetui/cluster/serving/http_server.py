@@ -324,7 +324,7 @@ class _Server:
     async def _serve(self, client: socket.socket) -> None:
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader(CHUNK_BYTES)
-        protocol = asyncio.StreamReaderProtocol(reader)
+        protocol = _Protocol(reader)
         seconds = HANDSHAKE_SECONDS if self._tls else None
         try:
             transport, _ = await loop.connect_accepted_socket(
@@ -339,15 +339,32 @@ class _Server:
         writer = asyncio.StreamWriter(transport, protocol, reader, loop)
         try:
             await _ClientConnection(reader, writer, self).serve()
-        except (TimeoutError, OSError, h11.ProtocolError) as error:
-            # The client disconnected, or is too slow. The reader keeps the error, and
-            # its traceback the frames with the reader: a cycle that holds the buffers
-            # until the garbage collector runs, which takes minutes.
-            error.__traceback__ = None
+        except (TimeoutError, OSError, h11.ProtocolError):
+            pass  # The client disconnected, or is too slow.
         except Exception:
             log.exception("a connection ended by an error of ours")
         finally:
             transport.abort()
+            _forget_frames(reader.exception())
+
+
+class _Protocol(asyncio.StreamReaderProtocol):
+    """Passes on what is received, and keeps no frames of the connection's end."""
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End the streams; a failed write is told after its connection has ended."""
+        _forget_frames(exc)
+        super().connection_lost(exc)
+
+
+def _forget_frames(error: BaseException | None) -> None:
+    """Drop the traceback of the error that ended a connection.
+
+    The reader keeps the error, and its traceback the frames with the reader: a cycle
+    that holds the buffers until the garbage collector runs, which takes minutes.
+    """
+    if error is not None:
+        error.__traceback__ = None
 
 
 class _ClientConnection:

@@ -45,13 +45,15 @@ def obstacle_of(context: WhyContext, session: SessionHistory, pod_uid: str) -> s
     waiting, instances = context.history.waiting, context.history.instances
     last = instances[-1] if instances else None
     if waiting is not None and waiting.reason not in NORMAL_WAITS:
-        message = context.view.safe(waiting.message)
-        return f"it does not start: {waiting.reason}{message and f': {message}'}"
+        reason_and_message = filter(None, (waiting.reason, waiting.message))
+        return f"it does not start: {context.view.safe(': '.join(reason_and_message))}"
     if last is None or last.started_at is None:
         return "it has not been started yet"
     if last.end is not None:
-        code = "" if last.exited is None else f" with {last.exited.exit_code}"
-        return f"it has exited{code}" if last.exited else "it is being stopped"
+        exited = last.exited
+        if exited is None:
+            return "it is being stopped"
+        return f"it has exited with {exited.exit_code or 0}"
     container = context.container
     reason = container and instance_not_ready(session, pod_uid, container, last)
     if not reason:
