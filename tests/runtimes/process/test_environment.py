@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+import psutil  # noqa: F401  # it looks which system this is when it is imported
 import pytest
 from msgspec.structs import replace
 
@@ -13,7 +17,10 @@ from probetui.errors import ContainerRuntimeError
 from probetui.kubelet.kuberuntime.labels import CONTAINER_NAME, POD_NAME, POD_NAMESPACE
 from probetui.runtimes.process import records
 from probetui.runtimes.process.listing import (
+    ProcessEnvironment,
+    environment_from_psutil,
     environment_of_container,
+    environment_of_process,
     list_with_pods,
 )
 from probetui.runtimes.process.records import ProcessContainerRecord
@@ -43,11 +50,28 @@ def test_of_a_container_they_are_those_it_was_started_with(tmp_path: Path) -> No
     assert found.env == {"A": "b"}
 
 
-def test_of_a_process_they_are_its_own(tmp_path: Path) -> None:
-    found = environment_of_container(tmp_path, str(os.getpid()))
+@pytest.mark.parametrize("platform", [sys.platform, "darwin"])
+def test_of_a_process_they_are_its_own(
+    platform: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there is /proc, and where there is none."""
+    monkeypatch.setattr(sys, "platform", platform)
+    env = {**os.environ, "GREETING": "hello"}
+    with subprocess.Popen(["sleep", "60"], cwd=tmp_path, env=env) as child:
+        found = environment_of_container(tmp_path, str(child.pid))
+        child.kill()
 
-    assert found.folder == Path.cwd()
-    assert "PATH" in found.env
+    assert found.folder == tmp_path
+    assert found.env["GREETING"] == "hello"
+
+
+@pytest.mark.parametrize("ask", [environment_of_process, environment_from_psutil])
+def test_of_a_process_that_has_ended_they_are_ours(
+    ask: Callable[[int], ProcessEnvironment],
+) -> None:
+    found = ask(2**22 + 1)
+
+    assert found == ProcessEnvironment(Path("/"), os.environ)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,11 @@ from probetui.errors import ContainerRuntimeError, ExecTimeoutError
 from probetui.k8s.runtime import ContainerID, RuntimeState
 from probetui.kubelet.effects import Fault
 from probetui.runtimes.fault_notes import FaultNotes
-from probetui.runtimes.process.listing import ListedProcess, list_processes, parse_ps
+from probetui.runtimes.process.listing import (
+    ListedProcess,
+    from_psutil,
+    list_processes,
+)
 from probetui.runtimes.process.unmanaged import ProcessFaultInjector, UnmanagedProcesses
 from probetui.runtimes.process_identity import Process, identify, is_stopped
 
@@ -176,20 +180,36 @@ async def test_of_several_of_one_name_the_first_has_it() -> None:
     ]
 
 
-def test_processes_have_the_names_of_program_and_script() -> None:
-    lines = [
-        "  100     1 Fri Nov 20 13:33:33 2026 /usr/bin/python3 /srv/app.py --port 80",
-        "  101   100 Fri Nov 20 13:33:34 2026 sleep",
-        "  102     1 Fri Nov 20 13:33:34 2026",
-    ]
+@pytest.mark.parametrize("listed", [list_processes, from_psutil])
+def test_processes_have_the_names_of_program_and_script(
+    listed: Callable[[], Iterable[ListedProcess]], tmp_path: Path
+) -> None:
+    script = tmp_path / "app.py"
+    script.write_text("import time\nprint(flush=True)\ntime.sleep(60)\n")
+    command = [sys.executable, str(script), "--port", "80"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        (found,) = (process for process in listed() if process.pid == child.pid)
+        child.kill()
 
-    found = list(parse_ps(lines))
+    assert found.names[0] == Path(sys.executable).name
+    assert found.names[-1] == "app.py"
 
-    assert [(it.pid, it.parent, it.names) for it in found] == [
-        (100, 1, ("python3", "app.py")),
-        (101, 100, ("sleep",)),
-    ]
-    assert found[1].started_at > found[0].started_at
+
+def test_without_proc_the_same_processes_are_listed(program: Program) -> None:
+    child = program("")
+    pids = {os.getpid(), child.pid}
+
+    here = {found.pid: found for found in list_processes() if found.pid in pids}
+    without = {found.pid: found for found in from_psutil() if found.pid in pids}
+
+    assert pids == set(here) == set(without)
+    for pid in pids:
+        assert without[pid].parent == here[pid].parent
+        assert without[pid].names[0] == here[pid].names[0]
+        apart = without[pid].started_at - here[pid].started_at
+        assert abs(apart) < timedelta(seconds=2)
 
 
 def test_this_process_is_listed_with_its_birth() -> None:

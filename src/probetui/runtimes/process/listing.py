@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
@@ -26,11 +25,6 @@ from probetui.runtimes.process_identity import (
 )
 from probetui.runtimes.translation import LOCALHOST
 from probetui.untrusted_files import read_kernel_file
-
-LSTART_WORDS = 5
-"""The number of words of `lstart` in ps(1): `Fri Nov 20 13:33:33 2026`."""
-
-LSTART = "%a %b %d %H:%M:%S %Y"
 
 
 class ListedProcess(Struct, frozen=True):
@@ -54,7 +48,7 @@ def list_processes() -> Iterator[ListedProcess]:
     if sys.platform == "linux":
         yield from _from_proc()
     else:
-        yield from parse_ps(_ask_ps().splitlines())
+        yield from from_psutil()
 
 
 def list_with_pods(pods_folder: Path) -> Iterator[ListedProcess]:
@@ -134,27 +128,21 @@ def _booted() -> datetime:
     return datetime.fromtimestamp(0, UTC)
 
 
-def parse_ps(lines: Iterable[str]) -> Iterator[ListedProcess]:
-    """Yield the processes in the output of `ps -o pid=,ppid=,lstart=,command=`."""
-    for line in lines:
-        fields = line.split()
-        if len(fields) <= 2 + LSTART_WORDS:
-            continue
-        pid, parent, *rest = fields
-        written = " ".join(rest[:LSTART_WORDS])
-        # It is in the local time zone, without its name.
-        started_at = datetime.strptime(written, LSTART).astimezone()
-        names = _names(rest[LSTART_WORDS:], "")
-        yield ListedProcess(int(pid), int(parent), names, started_at.astimezone(UTC))
+def from_psutil() -> Iterator[ListedProcess]:
+    """Yield the running processes without /proc.
 
+    Those of other users have only the kernel's name there: their command lines may not
+    be read.
+    """
+    import psutil  # noqa: PLC0415  # not installed on Linux
 
-def _ask_ps() -> str:
-    return subprocess.run(
-        ["/bin/ps", "-A", "-o", "pid=,ppid=,lstart=,command="],
-        capture_output=True,
-        check=False,
-        env={"LC_ALL": "C"},
-    ).stdout.decode("utf-8", "surrogateescape")
+    fields = ["ppid", "name", "cmdline", "create_time", "status"]
+    for process in psutil.process_iter(fields):
+        known = process.info
+        names = _names(known["cmdline"] or [""], known["name"] or "")
+        if known["status"] != psutil.STATUS_ZOMBIE and names:
+            started_at = datetime.fromtimestamp(known["create_time"], UTC)
+            yield ListedProcess(process.pid, known["ppid"], names, started_at)
 
 
 def _names(command: list[str], known_as: str) -> tuple[str, ...]:
@@ -173,7 +161,21 @@ class ProcessEnvironment(Struct, frozen=True):
 
 def environment_of_process(pid: int) -> ProcessEnvironment:
     """Return the environment of a process, or ours if it may not be read."""
-    return ProcessEnvironment(_folder(pid), _environment(pid))
+    if sys.platform == "linux":
+        return ProcessEnvironment(_folder(pid), _environment(pid))
+    else:  # noqa: RET505  # a branch that mypy leaves out on Linux
+        return environment_from_psutil(pid)
+
+
+def environment_from_psutil(pid: int) -> ProcessEnvironment:
+    """Return the same without /proc."""
+    import psutil  # noqa: PLC0415  # not installed on Linux
+
+    try:
+        process = psutil.Process(pid)
+        return ProcessEnvironment(Path(process.cwd()), process.environ())
+    except psutil.Error:
+        return ProcessEnvironment(Path("/"), os.environ)
 
 
 def environment_of_container(
