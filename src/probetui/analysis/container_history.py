@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from datetime import datetime
-from itertools import pairwise
+from datetime import datetime, timedelta
+from itertools import groupby, pairwise
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -33,6 +33,9 @@ from probetui.kubelet.journal import (
 
 MAX_INSTANCES = 500
 """The most instances that are kept of one container; older ones are dropped."""
+
+LEAST_FOLDED = 3
+"""Fewer instances that ended alike are told one by one."""
 
 MAX_LISTENER_CHECKS = 500
 """The most lookups that are kept of where one container listens."""
@@ -353,3 +356,64 @@ class SessionHistory:
     def probes(self, pod_uid: str, container_name: str) -> list[ProbeKey]:
         """Return the probes of a container that have ticked, in order of first tick."""
         return self._timelines.probes(pod_uid, container_name)
+
+
+class InstanceRun(Struct, frozen=True):
+    """Consecutive instances that ended alike, or a single one."""
+
+    instances: tuple[ContainerInstance, ...]
+
+    @property
+    def first(self) -> ContainerInstance:
+        """The oldest instance."""
+        return self.instances[0]
+
+    @property
+    def last(self) -> ContainerInstance:
+        """The newest instance."""
+        return self.instances[-1]
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether there is more than one instance."""
+        return len(self.instances) > 1
+
+    @property
+    def intervals(self) -> list[timedelta]:
+        """The times from each start to the next, in their order."""
+        starts = [
+            started_at
+            for instance in self.instances
+            if (started_at := instance.started_at or instance.created_at) is not None
+        ]
+        return [later - earlier for earlier, later in pairwise(starts)]
+
+
+def fold_instances(instances: Iterable[ContainerInstance]) -> list[InstanceRun]:
+    """Return instances in their order, those that ended alike together.
+
+    An instance that has not exited is alone.
+    """
+    runs: list[InstanceRun] = []
+    for end, group in groupby(instances, _end):
+        alike = tuple(group)
+        if end is not None and len(alike) >= LEAST_FOLDED:
+            runs.append(InstanceRun(alike))
+        else:
+            runs += [InstanceRun((instance,)) for instance in alike]
+    return runs
+
+
+def _end(instance: ContainerInstance) -> tuple[object, ...] | None:
+    """Return what makes the ends of two instances equal; None while it runs."""
+    exited, kill = instance.exited, instance.kill
+    if exited is None:
+        return None
+    return (
+        exited.by,
+        exited.exit_code,
+        exited.signal,
+        exited.oom_killed,
+        exited.reason,
+        None if kill is None else kill.key.probe_type,
+    )

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from itertools import zip_longest
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from probetui.analysis.container_history import ContainerHistory, ContainerInstance
+from probetui.analysis.container_history import (
+    ContainerHistory,
+    ContainerInstance,
+    InstanceRun,
+)
 from probetui.analysis.timeline import InstanceTicks, Timeline
 from probetui.durations import format_age
 from probetui.k8s.runtime import NO_CONTAINER
@@ -52,6 +57,11 @@ _WIDE = 90
 _LONG, _SHORT = LABEL, 9
 _NAMES = {_LONG: "instance", _SHORT: "inst"}
 
+_EVEN = 5
+"""Starts are evenly apart if the times between them differ by a fifth at most."""
+_LATEST = 3
+_MINUTE = timedelta(minutes=1)
+
 _Rows = Sequence[tuple[ContainerInstance | None, InstanceTicks | None]]
 
 
@@ -79,6 +89,48 @@ def format_instance(
     if following is not None and following.created_at is not None:
         ended_at = min(ended_at, following.created_at)
     return f"{start}-{view.times.clock(ended_at)}{_GAP}{by}, {code}{memory}"
+
+
+def format_run(run: InstanceRun, view: View) -> str:
+    """Format a line about instances that ended alike, or about one.
+
+    `1-18  08:19:10-09:40:25  every ~5m, each exited on its own, exit 1`
+    """
+    last = format_instance(run.last, view)
+    if not run.is_folded:
+        return f"{run.last.number}{_GAP}{last}"
+    started, _, _ = format_instance(run.first, view).partition("-")
+    times, _, ended = last.partition(_GAP)
+    _, _, ended_at = times.partition("-")
+    return (
+        f"{run.first.number}-{run.last.number}{_GAP}{started}-{ended_at}{_GAP}"
+        f"{_intervals(run.intervals)}each {ended}"
+    )
+
+
+def _intervals(intervals: Sequence[timedelta]) -> str:
+    """Format how far starts are apart, empty if that is unknown.
+
+    Back-off grows to a limit: then only the last ones are evenly apart.
+    """
+    if not intervals:
+        return ""
+    if _are_even(intervals):
+        return f"every ~{_typical(intervals)}, "
+    if len(intervals) > _LATEST and _are_even(intervals[-_LATEST:]):
+        return f"lately every ~{_typical(intervals[-_LATEST:])}, "
+    return f"{format_age(min(intervals))} to {format_age(max(intervals))} apart, "
+
+
+def _are_even(intervals: Sequence[timedelta]) -> bool:
+    return max(intervals) - min(intervals) <= max(intervals) / _EVEN
+
+
+def _typical(intervals: Sequence[timedelta]) -> str:
+    """Format the median, of minutes without seconds: `5m`, not `5m02s`."""
+    middle = sorted(intervals)[len(intervals) // 2]
+    minutes = round(middle / _MINUTE)
+    return f"{minutes}m" if middle >= 2 * _MINUTE else format_age(middle)
 
 
 class InstanceRow(Struct, frozen=True):

@@ -10,6 +10,7 @@ from probetui.analysis.container_history import (
     ContainerHistory,
     ContainerInstance,
     SessionHistory,
+    fold_instances,
 )
 from probetui.durations import format_age, format_duration
 from probetui.k8s.pod import Container, RestartPolicy
@@ -38,7 +39,7 @@ from probetui.presentation.container.exits import (
     runs_pre_stop,
     signal_name,
 )
-from probetui.presentation.container.instances import format_instance
+from probetui.presentation.container.instances import format_run
 from probetui.presentation.container.readiness import explain_readiness
 from probetui.presentation.container.status_lines import IMAGE_REASONS, NORMAL_WAITS
 from probetui.presentation.probe.refusals import as_sentence, refusal_text
@@ -54,7 +55,7 @@ from probetui.presentation.tick.why import (
 
 _SECOND, _MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 _DEFAULT_GRACE = 30
-_MOST_INSTANCES = 20
+_MOST_LINES = 20
 _INDENT = "  "
 _WHO = {
     ExitCause.ITSELF: "The container exited on its own.",
@@ -530,7 +531,7 @@ def _report_exits(
     if (backoff := explain_backoff(context)) is not None:
         yield from _paragraph(backoff)
     yield "Instances:"
-    yield from _indented(_instance_lines(context))
+    yield from _indented(instance_lines(context))
 
 
 def report_explanations(
@@ -587,12 +588,14 @@ def _paragraph(explanation: Explanation) -> Iterator[str]:
     yield from _indented(explanation.sentences)
 
 
-def _instance_lines(context: WhyContext) -> Iterator[str]:
-    instances = context.history.instances
-    if len(instances) > _MOST_INSTANCES:
-        yield f"({len(instances) - _MOST_INSTANCES} earlier ones)"
-    for instance in instances[-_MOST_INSTANCES:]:
-        yield f"{instance.number}  {format_instance(instance, context.view)}"
+def instance_lines(context: WhyContext) -> Iterator[str]:
+    """Yield a line for each instance, or for each run of those that ended alike."""
+    runs = fold_instances(context.history.instances)
+    earlier = runs[:-_MOST_LINES]
+    if earlier:
+        yield f"({sum(len(run.instances) for run in earlier)} earlier ones)"
+    for run in runs[-_MOST_LINES:]:
+        yield format_run(run, context.view)
 
 
 def _repeat_lines(explanation: Explanation) -> Iterator[str]:
