@@ -178,6 +178,8 @@ ROWS: Mapping[str, Row] = {
         ("-f", "{odd}", "--strict"), DIFFERS, "oddField", replaces="-f"
     ),
     "--texts": Row(("--texts",), DIFFERS),
+    "why --md": Row(("--md",), shows="^### "),
+    "why --short": Row(("--short",), shows=r"^\S+/\S+: "),
     "whatif --set": Row(shows="/app +what if "),
     "exec -t": Row(("-t",)),
     "logs -p": Row(("-p",), NOTHING, "no earlier instance"),

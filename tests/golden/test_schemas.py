@@ -35,7 +35,7 @@ def without_descriptions(schema: Any) -> Any:
             return schema
 
 
-@pytest.mark.parametrize("name", ["record", "state"])
+@pytest.mark.parametrize("name", ["record", "state", "why"])
 def test_a_schema_is_as_it_was(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     golden = SCHEMAS / f"{name}.json"
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from jsonschema import Draft202012Validator
+from markdown_it import MarkdownIt
 
 from probetui.cli.main import run
 from probetui.kubelet.journal import JournalEntry
@@ -226,3 +229,94 @@ def test_json_has_the_last_ticks_of_a_running_container(
     assert explanation["subject"].startswith("Tick #")
     assert explanation["command"] == """cat '/tmp/it'"'"'s here'"""
     assert report["instances"][0]["exitedAt"] is None
+
+
+HOSTILE = "`` [x](http://e.example) <img src=x> @octocat #1 | *b* ~~~"
+
+
+@pytest.fixture
+def crash_loop(tmp_path: Path) -> Path:
+    """Return the record of a container that crashes, with a hostile probe."""
+    manifest = tmp_path / "pod.yaml"
+    manifest.write_text(
+        MANIFEST.decode().replace("/tmp/it's here", HOSTILE), encoding="utf-8"
+    )
+    script = tmp_path / "script.yaml"
+    script.write_text("containers: {app: {lasts: 4s, exitCode: 1}}")
+    path = tmp_path / "session.jsonl"
+    line = ["sim", "-f", str(manifest), "--script", str(script), "--for", "1h"]
+    assert run([*line, "-q", "--plain", "--record", str(path)]) == 0
+    return path
+
+
+def test_equal_instances_are_folded_in_every_form(
+    crash_loop: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folded = r"1-\d+  00:00:00-.*  lately every ~[56]m, each exited on its own, exit 1"
+
+    for form in ((), ("--md",)):
+        run(["why", str(crash_loop), *form])
+        assert re.search(folded, capsys.readouterr().out)
+
+    run(["why", str(crash_loop), "-o", "json"])
+    (report,) = json.loads(capsys.readouterr().out)
+    folded_runs = [each for each in report["instanceRuns"] if each["exitCode"] == 1]
+    assert [each["first"] for each in folded_runs] == [1]
+    assert folded_runs[0]["longestSeconds"] > 300
+
+
+def test_it_prints_three_lines_for_each_container(
+    record: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["why", str(record), "web", "--short"]) == 0
+
+    first, second = capsys.readouterr().out.split("\n\n")
+    assert first.startswith("web/app: The liveness probe killed it")
+    assert [line[:2] for line in first.splitlines()] == ["we", "  ", "  "]
+    assert second.startswith("web/quiet: ")
+
+
+def test_it_prints_markdown_for_a_ticket(
+    crash_loop: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["why", str(crash_loop), "app", "--md"]) == 0
+
+    markdown = capsys.readouterr().out
+    tokens = MarkdownIt("gfm-like").parse(markdown)
+    kinds = {inner.type for token in tokens for inner in token.children or ()}
+    kinds |= {token.type for token in tokens}
+    blocks = [token.content for token in tokens if token.type == "fence"]
+    assert not kinds & {"link_open", "html_block", "html_inline", "image", "table_open"}
+    assert any("livenessProbe:\n" in block and HOSTILE in block for block in blocks)
+    assert "terminationGracePeriodSeconds: 20" in markdown
+    again = re.search(r"To repeat the session: `(.*)`", markdown)
+    assert again is not None
+    assert again[1].startswith("probetui sim -f ")
+    assert run([*again[1].split()[1:], "--plain", "-q", "--for", "5s"]) == 0
+
+
+@pytest.mark.parametrize(
+    "forms", [("--md", "--short"), ("--md", "-o", "json"), ("--short", "-o", "yaml")]
+)
+def test_two_forms_at_once_are_refused(
+    record: Path, forms: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["why", str(record), *forms]) == 2
+
+    assert "are two forms: choose one" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["record", "crash_loop"])
+def test_json_is_valid_by_its_schema(
+    name: str, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path: Path = request.getfixturevalue(name)
+    run(["schema", "why"])
+    schema = json.loads(capsys.readouterr().out)
+
+    run(["why", str(path), "web", "-o", "json"])
+
+    report = json.loads(capsys.readouterr().out)
+    Draft202012Validator(schema).validate(report)
+    del report[0]["instances"][0]["exitCode"]
+    assert not Draft202012Validator(schema).is_valid(report)

@@ -268,7 +268,17 @@ def probe(words: tuple[str, ...], options: ProbeOptions) -> int:
     return probe_once(words, options)
 
 
-class WhyOptions(RecordOptions, TextOptions, ProgramOptions):
+class WhyForms(TextOptions):
+    """Forms of the answer for people elsewhere."""
+
+    md: Annotated[
+        bool,
+        Opt(help="Print Markdown for a ticket, with the settings in force."),
+    ] = False
+    short: Annotated[bool, Opt(help="Print three lines for each container.")] = False
+
+
+class WhyOptions(RecordOptions, WhyForms, ProgramOptions):
     """The options of `why`."""
 
 
@@ -278,6 +288,7 @@ class WhyOptions(RecordOptions, TextOptions, ProgramOptions):
     epilog=examples(
         "probetui why",
         "probetui why session.jsonl shop/web",
+        "probetui why --md > ticket.md",
     ),
 )
 @click.argument("arguments", nargs=-1, metavar="[FILE.jsonl] [POD/CONTAINER]")

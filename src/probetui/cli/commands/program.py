@@ -6,7 +6,7 @@ from probetui import __version__
 from probetui.cli.parameters import OneOf, OutputForm
 from probetui.cli.printing import PRINTERS, print_json, print_line, print_text
 
-_SCHEMAS = ("record", "config", "state", "cases")
+_SCHEMAS = ("record", "config", "state", "cases", "why")
 
 
 _SHELLS = ("bash", "zsh", "fish")
@@ -15,9 +15,10 @@ _SHELLS = ("bash", "zsh", "fish")
 @click.command("schema")
 @click.argument("name", type=OneOf(_SCHEMAS), default="record")
 def schema(name: str) -> None:
-    """Print the JSON Schema of a record's line, the settings, a state, test cases."""
+    """Print the JSON Schema of records, settings, a state, test cases or `why`."""
     from probetui.cli.case_files import cases_schema
     from probetui.cli.settings import config_schema
+    from probetui.presentation.container.why_report import why_schema
     from probetui.presentation.state_json import state_schema
     from probetui.record.format import record_schema
 
@@ -26,6 +27,7 @@ def schema(name: str) -> None:
         "config": config_schema,
         "state": state_schema,
         "cases": cases_schema,
+        "why": why_schema,
     }
     print_json(schemas[name]())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -24,11 +25,13 @@ from probetui.manifest.manifests import FieldValidation
 from probetui.manifest.yaml.parser import SourceFile
 from probetui.presentation.container.table import object_name, pod_names
 from probetui.presentation.container.why_report import ExplainedContainer, WhyReport
+from probetui.presentation.text.markdown import code_span, markdown_line
 from probetui.presentation.text.view import TimeFormatter, View
 from probetui.presentation.tick.why import WhyContext
 from probetui.record.masking import Mask, find_pod_secrets
 from probetui.record.reader import Recording, read_recording
 from probetui.record.values import decode_value
+from probetui.safe_text import safe_line
 from probetui.suggestions import nearest_hint
 
 if TYPE_CHECKING:
@@ -67,6 +70,7 @@ def print_report(arguments: Sequence[str], options: WhyOptions) -> int:
         RecordError: the record cannot be read.
         NothingToDoError: there is no record, or no container in it.
     """
+    form = _chosen_form(options)
     wanted = _parse_arguments(arguments)
     path = wanted.path or _last_record()
     recording = read_recording(path, options.record_limit)
@@ -75,8 +79,25 @@ def print_report(arguments: Sequence[str], options: WhyOptions) -> int:
     session = _load_session(recording)
     keys = _selected_containers(session, wanted.name, path)
     containers = [_explained(session, key) for key in keys]
-    emit(WhyReport(containers, session.past), options.output)
+    emit(WhyReport(containers, session.past, _origin(recording)), form)
     return 0
+
+
+def _chosen_form(options: WhyOptions) -> str:
+    """Return the form of the report.
+
+    Raises:
+        UsageError: there is more than one.
+    """
+    forms = {
+        f"-o {options.output}": options.output != "text",
+        "--md": options.md,
+        "--short": options.short,
+    }
+    chosen = [name for name, is_chosen in forms.items() if is_chosen]
+    if len(chosen) > 1:
+        raise UsageError(f"{' and '.join(chosen)} are two forms: choose one")
+    return chosen[0].split()[-1].lstrip("-") if chosen else "text"
 
 
 def _parse_arguments(arguments: Sequence[str]) -> _Request:
@@ -121,6 +142,26 @@ def _load_session(recording: Recording) -> _RecordedSession:
     view = View(TimeFormatter(now, started_at), mask=mask, reach=reach, rules=rules)
     names = pod_names(known.values())
     return _RecordedSession(pods, recording.pods, names, past, view)
+
+
+def _origin(recording: Recording) -> tuple[str, ...]:
+    """Return how a session was started, and with what, as Markdown."""
+    session = recording.session
+    version = session.kubelet.removeprefix("v")
+    program = f"probetui {session.probetui}, kubelet {version}, {session.runtime}"
+    origin = markdown_line(safe_line(program))
+    files = session.options.get("filenames")
+    if not isinstance(files, list) or not files:
+        return (origin,)
+    is_simulated = session.runtime == "sim"
+    words = ["probetui", "sim" if is_simulated else "run"]
+    for file in files:
+        words += ["-f", str(file)]
+    option = "script" if is_simulated else "runtime"
+    if value := session.options.get(option):
+        words += [f"--{option}", str(value)]
+    command = safe_line(shlex.join([*words, "--kubelet", version]))
+    return (f"To repeat the session: {code_span(command)}", "", origin)
 
 
 def _rules(recording: Recording) -> KubeletRules:

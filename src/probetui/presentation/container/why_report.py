@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import Meta, Struct, field
 
-from probetui.analysis.container_history import ContainerInstance, SessionHistory
+from probetui.analysis.container_history import (
+    ContainerInstance,
+    InstanceRun,
+    SessionHistory,
+    fold_instances,
+)
 from probetui.k8s.api.codec import format_time
+from probetui.kubelet.journal import ExitCause
 from probetui.presentation.container.why import report_explanations, why_report
+from probetui.presentation.container.why_ticket import short_lines, ticket_lines
 from probetui.presentation.report import Part, separated
 from probetui.presentation.text.view import View
 from probetui.presentation.tick.why import WhyContext, attempt_predicate
+from probetui.record.wire import json_schema
 
 
 class ExplainedContainer(Struct, frozen=True):
@@ -24,65 +34,172 @@ class ExplainedContainer(Struct, frozen=True):
 
 
 class WhyReport(Struct, frozen=True):
-    """The instances and explanations of some containers of a session."""
+    """The instances and explanations of some containers of a session.
+
+    `origin` says in words of the command line how the session was started, and with
+    which program, kubelet and runtime; a ticket ends with it.
+    """
 
     containers: Sequence[ExplainedContainer]
     past: SessionHistory
+    origin: tuple[str, ...] = ()
 
-    def value(self) -> list[dict[str, object]]:
+    def value(self) -> list[WhyObject]:
         """Return the instances and explanations of each container."""
-        return [
-            {
-                "namespace": explained.namespace,
-                "pod": explained.pod_name,
-                "container": explained.context.container_name,
-                "instances": [
-                    _instance(instance, explained.context.view)
-                    for instance in explained.context.history.instances
-                ],
-                "explanations": [
-                    {
-                        "subject": explanation.subject,
-                        "sentences": explanation.sentences,
-                        "command": explanation.command or None,
-                    }
-                    for explanation in report_explanations(
-                        explained.context, self.past, explained.pod_uid
-                    )
-                ],
-            }
-            for explained in self.containers
-        ]
+        return [_explained(container, self.past) for container in self.containers]
 
-    def parts(self, _form: str) -> Iterator[Part]:
+    def parts(self, form: str) -> Iterator[Part]:
         """Yield the lines of each container, separated by empty lines."""
-        return separated(
-            why_report(explained.context, self.past, explained.pod_uid)
-            for explained in self.containers
+        lines = _FORMS[form]
+        yield from separated(
+            lines(container.context, self.past, container.pod_uid)
+            for container in self.containers
         )
+        if form == "md":
+            yield from ("", *self.origin)
 
 
-def _instance(instance: ContainerInstance, view: View) -> dict[str, object]:
+_FORMS: Mapping[str, Callable[[WhyContext, SessionHistory, str], list[str]]] = (
+    MappingProxyType({"text": why_report, "md": ticket_lines, "short": short_lines})
+)
+"""What makes the lines of a container, by the form."""
+
+APITime = Annotated[
+    str,
+    Meta(
+        description="RFC 3339 in UTC, in whole seconds",
+        pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$",
+    ),
+]
+
+
+class _WhyStruct(Struct, frozen=True, rename="camel"):
+    """An object of the report."""
+
+
+class KillObject(_WhyStruct, frozen=True):
+    """The tick of a probe that killed an instance; `last` is what the probe said."""
+
+    probe: Annotated[str, Meta(pattern="^(liveness|readiness|startup)$")]
+    n: int
+    ts: APITime | None
+    failures: int
+    threshold: int
+    last: str | None
+
+
+class InstanceObject(_WhyStruct, frozen=True):
+    """An instance of a container; null stands for what is not known, or not yet."""
+
+    container_id: str = field(name="containerID")
+    restart_count: int
+    started_at: APITime | None
+    exited_at: APITime | None
+    exit_code: int | None
+    oom_killed: bool | None
+    by: ExitCause | None
+    grace_period_seconds: int | None
+    killed_by: KillObject | None
+
+
+class InstanceRunObject(_WhyStruct, frozen=True):
+    """Consecutive instances that ended alike, by their numbers, counted from 1.
+
+    The seconds are the shortest and the longest time from a start to the next, null for
+    a single instance.
+    """
+
+    first: int
+    last: int
+    exit_code: int | None
+    by: ExitCause | None
+    shortest_seconds: float | None
+    longest_seconds: float | None
+
+
+class ExplanationObject(_WhyStruct, frozen=True):
+    """Sentences about a subject, and the command that repeats the probe."""
+
+    subject: str
+    sentences: tuple[str, ...]
+    command: str | None
+
+
+class WhyObject(_WhyStruct, frozen=True):
+    """A container, what its instances came to, and why."""
+
+    namespace: str
+    pod: str
+    container: str
+    instances: list[InstanceObject]
+    instance_runs: list[InstanceRunObject]
+    explanations: list[ExplanationObject]
+
+
+_SCHEMA_NAMES: Mapping[type, str] = {
+    ExitCause: "By",
+    ExplanationObject: "Explanation",
+    InstanceObject: "Instance",
+    InstanceRunObject: "InstanceRun",
+    KillObject: "Kill",
+    WhyObject: "Container",
+}
+
+
+def why_schema() -> dict[str, Any]:
+    """Return the JSON Schema of the report of `why`."""
+    return json_schema(list[WhyObject], "What `probetui why` explains", _SCHEMA_NAMES)
+
+
+def _explained(explained: ExplainedContainer, past: SessionHistory) -> WhyObject:
+    context = explained.context
+    instances = context.history.instances
+    return WhyObject(
+        explained.namespace,
+        explained.pod_name,
+        context.container_name,
+        [_instance(instance, context.view) for instance in instances],
+        [_run(run) for run in fold_instances(instances)],
+        [
+            ExplanationObject(
+                explanation.subject, explanation.sentences, explanation.command or None
+            )
+            for explanation in report_explanations(context, past, explained.pod_uid)
+        ],
+    )
+
+
+def _instance(instance: ContainerInstance, view: View) -> InstanceObject:
     kill, end, exited = instance.kill, instance.end, instance.exited
-    return {
-        "containerID": instance.container_id,
-        "restartCount": instance.restart_count,
-        "startedAt": format_time(instance.started_at),
-        "exitedAt": None if exited is None else format_time(exited.at),
-        "exitCode": None if exited is None else exited.exit_code,
-        "oomKilled": None if exited is None else exited.oom_killed,
-        "by": None if end is None or end.by is None else end.by.value,
-        "gracePeriodSeconds": None if end is None else end.grace_period_seconds,
-        "killedBy": None
+    return InstanceObject(
+        container_id=instance.container_id,
+        restart_count=instance.restart_count,
+        started_at=format_time(instance.started_at),
+        exited_at=None if exited is None else format_time(exited.at),
+        exit_code=None if exited is None else exited.exit_code,
+        oom_killed=None if exited is None else exited.oom_killed,
+        by=None if end is None else end.by,
+        grace_period_seconds=None if end is None else end.grace_period_seconds,
+        killed_by=None
         if kill is None
-        else {
-            "probe": kill.key.probe_type.lower(),
-            "n": kill.n,
-            "ts": format_time(kill.timing.started_at),
-            "failures": kill.run.count,
-            "threshold": kill.run.threshold,
-            "last": attempt_predicate(kill.attempts[-1], view)
-            if kill.attempts
-            else None,
-        },
-    }
+        else KillObject(
+            probe=kill.key.probe_type.lower(),
+            n=kill.n,
+            ts=format_time(kill.timing.started_at),
+            failures=kill.run.count,
+            threshold=kill.run.threshold,
+            last=attempt_predicate(kill.attempts[-1], view) if kill.attempts else None,
+        ),
+    )
+
+
+def _run(run: InstanceRun) -> InstanceRunObject:
+    exited, end = run.last.exited, run.last.end
+    seconds = [interval.total_seconds() for interval in run.intervals]
+    return InstanceRunObject(
+        run.first.number,
+        run.last.number,
+        None if exited is None else exited.exit_code,
+        None if end is None else end.by,
+        *((min(seconds), max(seconds)) if seconds else (None, None)),
+    )
