@@ -21,8 +21,8 @@ from probetui.manifest.draft import (
     finish_draft,
 )
 from probetui.manifest.manifests import FieldValidation
+from probetui.manifest.validation.api_warnings import find_api_warnings
 from probetui.manifest.validation.pod import validate_pod
-from probetui.manifest.validation.warnings import find_api_warnings
 from probetui.manifest.workloads import WorkloadObject, classify_object
 from probetui.manifest.yaml.parser import SourceFile, parse_yaml
 

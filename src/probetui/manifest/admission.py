@@ -19,7 +19,7 @@ from msgspec import Struct, field
 from probetui.k8s.api.quantity import canonical_quantity, is_quantity
 from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.problem import quote
-from probetui.manifest.validation.deprecations import ApiWarning
+from probetui.manifest.validation.field_error import ApiWarning
 from probetui.manifest.workloads import OtherObject
 from probetui.manifest.yaml.nodes import to_plain
 
@@ -150,7 +150,7 @@ def unique_owners(metadata: meta_v1.ObjectMeta) -> Iterator[ApiWarning]:
             " owner references in 1.20+, and may reject such requests as early as 1.24;"
             f" please fix your requests; duplicate UID(s) observed: {', '.join(twice)}"
         )
-        yield "metadata.ownerReferences", text
+        yield ApiWarning("metadata.ownerReferences", text)
 
 
 def prepare_pod(pod: core_v1.Pod, rules: KubeletRules) -> None:

@@ -24,6 +24,7 @@ from probetui.manifest.edit.set_option import SetOption, apply_set_option
 from probetui.manifest.manifests import FieldValidation, LoadedPod
 from probetui.manifest.problem import Position, Problem, Severity, quote_short
 from probetui.manifest.validation import messages, pod, warnings
+from probetui.manifest.validation.api_warnings import find_api_warnings
 from probetui.manifest.validation.names import MAX_LABEL
 from probetui.manifest.validation.warnings import find_oversized_values
 from probetui.manifest.version_fields import drop_disabled_fields
@@ -376,9 +377,7 @@ def _warnings(draft: PodDraft) -> Iterator[Problem]:
         # Of other kinds, only the template is checked.
         is_named = draft.manifest.object.workload.kind in _WARNED_OF_NAMES
         name = "Pod names and hostnames" if is_named else ""
-    for path, text in warnings.find_api_warnings(
-        draft.pod, draft.rules, named_after=name
-    ):
+    for path, text in find_api_warnings(draft.pod, draft.rules, named_after=name):
         yield draft.api_warning(path, text)
     if draft.workload is not None:
         yield from _workload_warnings(draft)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from lightkube.models import core_v1
 
-from probetui.manifest.validation.warnings import find_api_warnings
+from probetui.manifest.validation.api_warnings import find_api_warnings
 from tests.manifest.yaml_pods import pod_model
 
 

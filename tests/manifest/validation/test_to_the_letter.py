@@ -18,8 +18,8 @@ import pytest
 
 from probetui.kubelet_rules import rules_of
 from probetui.manifest.admission import prepare_pod
+from probetui.manifest.validation.api_warnings import find_api_warnings
 from probetui.manifest.validation.pod import validate_pod
-from probetui.manifest.validation.warnings import find_api_warnings
 from tests.bulk import fail_with, select_cases
 from tests.manifest.yaml_pods import pod_model
 

@@ -10,7 +10,7 @@ from probetui.kubelet_rules import PORTED_RULES
 from probetui.manifest import defaults, workloads
 from probetui.manifest.decode import Decoded, decode
 from probetui.manifest.validation import pod as pod_validation
-from probetui.manifest.validation import warnings
+from probetui.manifest.validation.api_warnings import find_api_warnings
 from probetui.manifest.validation.field_error import FieldError, GoSyntax
 from probetui.manifest.yaml.nodes import YamlDocument, split_path
 from probetui.manifest.yaml.parser import SourceFile, parse_yaml
@@ -63,9 +63,9 @@ def judge(case: dict[str, Any]) -> None:
     assert _static_pod(pod) == _without_words(expect["staticPodFile"])
     if not errors:
         assert _same(_defaults(pod), expect["defaults"])
-        assert [
-            f"{path}: {text}" for path, text in warnings.find_api_warnings(pod)
-        ] == (expect["warnings"])
+        assert [f"{path}: {text}" for path, text in find_api_warnings(pod)] == (
+            expect["warnings"]
+        )
 
 
 def _read(text: str) -> tuple[YamlDocument | None, Decoded[core_v1.Pod] | None]:

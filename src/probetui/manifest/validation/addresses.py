@@ -10,12 +10,9 @@ import ipaddress
 import re
 from collections.abc import Iterator
 
-from lightkube.models import core_v1
-
 from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.problem import quote
-from probetui.manifest.validation.deprecations import ApiWarning
-from probetui.manifest.validation.field_error import FieldError, invalid
+from probetui.manifest.validation.field_error import ApiWarning, FieldError, invalid
 
 _LEADING_ZEROS = re.compile(r"(?<![0-9])0+(?=[0-9])")
 
@@ -34,16 +31,8 @@ def validate_address(text: str, rules: KubeletRules) -> Iterator[FieldError]:
         yield invalid("", text, "must not be an IPv4-mapped IPv6 address")
 
 
-def odd_addresses(spec: core_v1.PodSpec) -> Iterator[ApiWarning]:
-    """Yield a pod's addresses that a later version may refuse or rewrite."""
-    servers = (spec.dnsConfig.nameservers or ()) if spec.dnsConfig else ()
-    for index, server in enumerate(servers):
-        yield from _odd(server, f"spec.dnsConfig.nameservers[{index}]")
-    for index, alias in enumerate(spec.hostAliases or ()):
-        yield from _odd(alias.ip, f"spec.hostAliases[{index}].ip")
-
-
-def _odd(text: str, path: str) -> Iterator[ApiWarning]:
+def odd_address(text: str) -> Iterator[ApiWarning]:
+    """Warn of an address that a later version may refuse or rewrite."""
     address = _parse(text)
     if address is None:
         return
@@ -51,11 +40,11 @@ def _odd(text: str, path: str) -> Iterator[ApiWarning]:
     if mapped or _without_zeros(text) != text:
         usual = quote(str(mapped or address))
         start = f"non-standard IP address {quote(text)} will be considered invalid"
-        yield path, f"{start} in a future Kubernetes release: use {usual}"
+        yield ApiWarning("", f"{start} in a future Kubernetes release: use {usual}")
     elif str(address) != text:
         usual = quote(str(address))
         start = f"IPv6 address {quote(text)} should be in RFC 5952 canonical format"
-        yield path, f"{start} ({usual})"
+        yield ApiWarning("", f"{start} ({usual})")
 
 
 def _parse(text: str) -> Address | None:

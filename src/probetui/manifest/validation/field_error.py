@@ -1,4 +1,4 @@
-"""The API server's errors about fields.
+"""The API server's errors and warnings about fields.
 
 Source: k8s.io/apimachinery v0.32.10, pkg/util/validation/field/errors.go, Error.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
+from typing import NamedTuple, Self
 
 from msgspec import Struct, structs
 
@@ -83,6 +84,14 @@ class FieldError(Struct, frozen=True):
     detail: str = ""
     is_named: bool = False
 
+    def below(self, start: str) -> FieldError:
+        """Return the error with its paths begun at another one."""
+        value = self.bad_value
+        if isinstance(value, GoPath):
+            value = GoPath(join_paths(start, value.text))
+        whole = join_paths(start, self.field)
+        return FieldError(self.type, whole, value, self.detail, self.is_named)
+
     @property
     def message(self) -> str:
         """The whole line, in the API server's words."""
@@ -92,6 +101,39 @@ class FieldError(Struct, frozen=True):
         if self.detail:
             parts.append(self.detail)
         return ": ".join(parts)
+
+
+class ApiWarning(NamedTuple):
+    """A warning as the API server reports it: a field's path, and the text about it."""
+
+    field: str
+    text: str
+
+    def below(self, start: str) -> ApiWarning:
+        """Return the warning with its path begun at another one."""
+        return ApiWarning(join_paths(start, self.field), self.text)
+
+
+class AnnotationWarning(ApiWarning):
+    """A warning about an annotation of the pod, wherever it is found."""
+
+    __slots__ = ()
+
+    def below(self, start: str) -> Self:
+        """Return the warning as it is."""
+        del start
+        return self
+
+
+def annotation_warning(key: str, text: str) -> AnnotationWarning:
+    """Warn of an annotation."""
+    return AnnotationWarning(f"metadata.annotations[{key}]", text)
+
+
+def join_paths(start: str, rest: str) -> str:
+    """Join two paths, of which either may be empty or begin with an index."""
+    dot = "." if start and rest and not rest.startswith("[") else ""
+    return f"{start}{dot}{rest}"
 
 
 def required(field: str, detail: str = "") -> FieldError:

@@ -13,9 +13,9 @@ from lightkube.models import batch_v1, core_v1, meta_v1
 
 from probetui.manifest.problem import quote
 from probetui.manifest.validation import names
-from probetui.manifest.validation.deprecations import ApiWarning
 from probetui.manifest.validation.field_error import (
     OMITTED,
+    ApiWarning,
     FieldError,
     duplicate,
     invalid,
@@ -85,7 +85,7 @@ def many_indexes(spec: batch_v1.JobSpec, path: str) -> Iterator[ApiWarning]:
         start = "In Indexed Jobs with a number of completions higher than 10^5 and a"
         end = "parallelism higher than 10^4, Kubernetes might not be able to track"
         text = f"{start} {end} completedIndexes when a big number of indexes fail"
-        yield path, text
+        yield ApiWarning(path, text)
 
 
 def _completions(spec: batch_v1.JobSpec) -> int | None:

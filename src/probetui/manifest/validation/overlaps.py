@@ -12,7 +12,7 @@ from lightkube.models import core_v1
 from msgspec import Struct
 
 from probetui.manifest.problem import quote
-from probetui.manifest.validation.deprecations import ApiWarning
+from probetui.manifest.validation.field_error import ApiWarning
 
 
 class _File(Struct, frozen=True):
@@ -26,19 +26,18 @@ class _File(Struct, frozen=True):
         return f"{quote(self.path)}{source}"
 
 
-def overlapping_files(volumes: Iterable[core_v1.Volume]) -> Iterator[ApiWarning]:
+def overlapping_paths(volume: core_v1.Volume) -> Iterator[ApiWarning]:
     """Yield files with equal paths, or with one path inside the other.
 
     The API server names the volume, not its field; the field is ours.
     """
-    for index, volume in enumerate(volumes):
-        path, name = f"spec.volumes[{index}]", f"volume {quote(volume.name)}"
-        kind, files = _files(volume)
-        for pair in _overlaps(files):
-            yield path, f"{name} ({kind}): overlapping paths: {pair}"
-        for source in (volume.projected.sources or ()) if volume.projected else ():
-            if not _has_source(source):
-                yield path, f"{name} (Projected) has no sources provided"
+    name = f"volume {quote(volume.name)}"
+    kind, files = _files(volume)
+    for pair in _overlaps(files):
+        yield ApiWarning("", f"{name} ({kind}): overlapping paths: {pair}")
+    for source in (volume.projected.sources or ()) if volume.projected else ():
+        if not _has_source(source):
+            yield ApiWarning("", f"{name} (Projected) has no sources provided")
 
 
 def files_under_tokens(volumes: Iterable[core_v1.Volume]) -> Iterator[ApiWarning]:
@@ -54,11 +53,10 @@ def files_under_tokens(volumes: Iterable[core_v1.Volume]) -> Iterator[ApiWarning
         if source.serviceAccountToken is not None
     }
     for index, source in projected:
-        at = f"spec.volumes[{index}].projected.sources"
         for where, path in _projected_paths(source):
             if path in tokens:
                 text = f"has duplicated path with ServiceAccountToken {quote(path)}"
-                yield f"{at}.{where}", text
+                yield ApiWarning(f"[{index}].projected.sources.{where}", text)
 
 
 def _overlaps(files: Iterable[_File]) -> Iterator[str]:

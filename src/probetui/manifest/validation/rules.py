@@ -1,6 +1,7 @@
 """Tables of rules, and the walk over an object that knows the path.
 
-The rules of a type stand in a `Rules`, in the API server's order. A rule is one of:
+The rules of a type stand in a `Rules`, in the API server's order. What they find is
+errors (`check`) or warnings (`find_warnings`). A rule is one of:
 
 - a rule of a field: whether it may be absent, and the rules of its value or of each of
   its items: `Required("name", valid(check_label))`, `Each("ports", PORT)`;
@@ -20,7 +21,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from types import UnionType
-from typing import Any
+from typing import Any, cast
 
 from lightkube.models import core_v1
 from msgspec import Struct
@@ -28,8 +29,8 @@ from msgspec import field as struct_field
 
 from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.validation.field_error import (
+    ApiWarning,
     FieldError,
-    GoPath,
     duplicate,
     forbidden,
     invalid,
@@ -39,8 +40,13 @@ from probetui.manifest.validation.field_error import (
 )
 
 Errors = Iterable[FieldError]
+Warnings = Iterable[ApiWarning]
+Report = FieldError | ApiWarning
+"""What a rule finds; a table has errors or warnings."""
 Check = Callable[[Any], Errors]
 """A function from a value to its errors."""
+WarningCheck = Callable[[Any], Warnings]
+"""A function from a value to its warnings."""
 
 Path = tuple[Any, str | int] | None
 """The path of a value as its owner's path and a step: `.name`, an index or nothing.
@@ -83,9 +89,7 @@ class ValidationRule(ABC):
     """Whether the rule is made anew for each list."""
 
     @abstractmethod
-    def visit(
-        self, value: Any, path: Path, context: Any, errors: list[FieldError]
-    ) -> None:
+    def visit(self, value: Any, path: Path, context: Any, errors: list[Report]) -> None:
         """Add the errors of a value at a path."""
 
     def begin(self, owner: Any, context: Any) -> ValidationRule:  # noqa: ARG002  # of few rules
@@ -93,13 +97,24 @@ class ValidationRule(ABC):
         return self
 
 
+Row = ValidationRule | Check | WarningCheck
+"""What stands in a table: a rule, or a function from a value."""
+
+
 def check(
     rule: ValidationRule, value: Any, context: Any = None, at: str = ""
 ) -> list[FieldError]:
     """Return the errors of a value; `at` is its path."""
-    errors: list[FieldError] = []
+    errors: list[Report] = []
     rule.visit(value, (None, f".{at}") if at else None, context, errors)
-    return errors
+    return cast("list[FieldError]", errors)
+
+
+def find_warnings(rule: ValidationRule, value: Any, context: Any) -> list[ApiWarning]:
+    """Return the warnings of a table that has warnings."""
+    warnings: list[Report] = []
+    rule.visit(value, None, context, warnings)
+    return cast("list[ApiWarning]", warnings)
 
 
 class _Function(ValidationRule):
@@ -107,12 +122,10 @@ class _Function(ValidationRule):
 
     __slots__ = ("_function",)
 
-    def __init__(self, function: Check) -> None:
+    def __init__(self, function: Check | WarningCheck) -> None:
         self._function = function
 
-    def visit(
-        self, value: Any, path: Path, context: Any, errors: list[FieldError]
-    ) -> None:
+    def visit(self, value: Any, path: Path, context: Any, errors: list[Report]) -> None:
         del context
         for error in self._function(value):
             errors.append(_placed(error, path))  # noqa: PERF401  # mostly none
@@ -123,17 +136,15 @@ class _InContext(ValidationRule):
 
     __slots__ = ("_function",)
 
-    def __init__(self, function: Callable[[Any, Any], Errors]) -> None:
+    def __init__(self, function: Callable[[Any, Any], Errors | Warnings]) -> None:
         self._function = function
 
-    def visit(
-        self, value: Any, path: Path, context: Any, errors: list[FieldError]
-    ) -> None:
+    def visit(self, value: Any, path: Path, context: Any, errors: list[Report]) -> None:
         for error in self._function(value, context):
             errors.append(_placed(error, path))  # noqa: PERF401  # mostly none
 
 
-def in_context(function: Callable[[Any, Any], Errors]) -> ValidationRule:
+def in_context(function: Callable[[Any, Any], Errors | Warnings]) -> ValidationRule:
     """Make a rule of a function that is also given the context."""
     return _InContext(function)
 
@@ -147,23 +158,14 @@ def format_path(path: Path) -> str:
     return text.removeprefix(".")
 
 
-def _placed(error: FieldError, path: Path) -> FieldError:
+def _placed(error: Report, path: Path) -> Report:
     """Return an error with the path of its object before that of its field."""
-    if path is None:
-        return error
-    start, value = format_path(path), error.bad_value
-    if isinstance(value, GoPath):
-        value = GoPath(_join(start, value.text))
-    whole = _join(start, error.field)
-    return FieldError(error.type, whole, value, error.detail, error.is_named)
+    return error if path is None else error.below(format_path(path))
 
 
-def _join(start: str, rest: str) -> str:
-    dot = "." if start and rest and not rest.startswith("[") else ""
-    return f"{start}{dot}{rest}"
-
-
-def _rules(rules: Iterable[ValidationRule | Check]) -> tuple[ValidationRule, ...]:
+def _rules(
+    rules: Iterable[Row],
+) -> tuple[ValidationRule, ...]:
     """Return rules with functions as rules, and those of tables in place of these."""
     flat: list[ValidationRule] = []
     for rule in rules:
@@ -182,14 +184,12 @@ class Rules(ValidationRule):
 
     __slots__ = ("_visits", "model", "rules")
 
-    def __init__(self, model: type | UnionType, *rules: ValidationRule | Check) -> None:
+    def __init__(self, model: type | UnionType, *rules: Row) -> None:
         self.model = model
         self.rules = _rules(rules)
         self._visits = tuple(rule.visit for rule in self.rules)
 
-    def visit(
-        self, value: Any, path: Path, context: Any, errors: list[FieldError]
-    ) -> None:
+    def visit(self, value: Any, path: Path, context: Any, errors: list[Report]) -> None:
         """Add the errors of an object at a path."""
         for visit in self._visits:
             visit(value, path, context, errors)
@@ -201,7 +201,10 @@ class Always(ValidationRule):
     __slots__ = ("_step", "_visits", "name", "rules")
 
     def __init__(
-        self, name: str, *rules: ValidationRule | Check, at: str | None = None
+        self,
+        name: str,
+        *rules: Row,
+        at: str | None = None,
     ) -> None:
         self.name = name
         self.rules = _rules(rules)
@@ -209,9 +212,7 @@ class Always(ValidationRule):
         place = name if at is None else at
         self._step = f".{place}" if place else ""
 
-    def visit(
-        self, value: Any, path: Path, context: Any, errors: list[FieldError]
-    ) -> None:
+    def visit(self, value: Any, path: Path, context: Any, errors: list[Report]) -> None:
         """Add the errors of the field of an object at a path."""
         own, below = getattr(value, self.name), (path, self._step)
         for visit in self._visits:
@@ -223,9 +224,7 @@ class IfSet(Always):
 
     __slots__ = ()
 
-    def visit(
-        self, value: Any, path: Path, context: Any, errors: list[FieldError]
-    ) -> None:
+    def visit(self, value: Any, path: Path, context: Any, errors: list[Report]) -> None:
         """Add the errors of the field of an object at a path."""
         own = getattr(value, self.name)
         if own is not None:
@@ -239,9 +238,7 @@ class IfFilled(Always):
 
     __slots__ = ()
 
-    def visit(
-        self, value: Any, path: Path, context: Any, errors: list[FieldError]
-    ) -> None:
+    def visit(self, value: Any, path: Path, context: Any, errors: list[Report]) -> None:
         """Add the errors of the field of an object at a path."""
         own = getattr(value, self.name)
         if own:
@@ -258,16 +255,14 @@ class Required(Always):
     def __init__(
         self,
         name: str,
-        *rules: ValidationRule | Check,
+        *rules: Row,
         at: str | None = None,
         detail: str = "",
     ) -> None:
         super().__init__(name, *rules, at=at)
         self._detail = detail
 
-    def visit(
-        self, value: Any, path: Path, context: Any, errors: list[FieldError]
-    ) -> None:
+    def visit(self, value: Any, path: Path, context: Any, errors: list[Report]) -> None:
         """Add the errors of the field of an object at a path."""
         own, below = getattr(value, self.name), (path, self._step)
         if not own:
@@ -286,9 +281,7 @@ class Section(Always):
         super().__init__(name, table)
         self._table = table
 
-    def visit(
-        self, value: Any, path: Path, context: Any, errors: list[FieldError]
-    ) -> None:
+    def visit(self, value: Any, path: Path, context: Any, errors: list[Report]) -> None:
         """Add the errors of the field of an object at a path."""
         own = getattr(value, self.name)
         own = own if own is not None else _empty(self._table.model)
@@ -312,7 +305,10 @@ class Each(Always):
     __slots__ = ("_is_indexed", "_remembering")
 
     def __init__(
-        self, name: str, *rules: ValidationRule | Check, at: str | None = None
+        self,
+        name: str,
+        *rules: Row,
+        at: str | None = None,
     ) -> None:
         super().__init__(name, *rules, at=at)
         self._is_indexed = at is None
@@ -320,9 +316,7 @@ class Each(Always):
             position for position, rule in enumerate(self.rules) if rule.remembers
         ]
 
-    def visit(
-        self, value: Any, path: Path, context: Any, errors: list[FieldError]
-    ) -> None:
+    def visit(self, value: Any, path: Path, context: Any, errors: list[Report]) -> None:
         """Add the errors of the items of a list at a path."""
         items = getattr(value, self.name)
         if not items:
@@ -347,16 +341,14 @@ class Remembering(ValidationRule):
     __slots__ = ("_start",)
     remembers = True
 
-    def __init__(self, start: Callable[[Any, Any], Check]) -> None:
+    def __init__(self, start: Callable[[Any, Any], Check | WarningCheck]) -> None:
         self._start = start
 
     def begin(self, owner: Any, context: Any) -> ValidationRule:
         """Return the rule for the items of one list."""
         return _Function(self._start(owner, context))
 
-    def visit(
-        self, value: Any, path: Path, context: Any, errors: list[FieldError]
-    ) -> None:
+    def visit(self, value: Any, path: Path, context: Any, errors: list[Report]) -> None:
         """Add the errors of a value that no other came before."""
         self.begin(None, context).visit(value, path, context, errors)
 
@@ -384,7 +376,7 @@ class Unindexed(ValidationRule):
 
     __slots__ = ("remembers", "rules")
 
-    def __init__(self, *rules: ValidationRule | Check) -> None:
+    def __init__(self, *rules: Row) -> None:
         self.rules = _rules(rules)
         self.remembers = any(rule.remembers for rule in self.rules)
 
@@ -392,9 +384,7 @@ class Unindexed(ValidationRule):
         """Return the rules for the items of one list."""
         return Unindexed(*(rule.begin(owner, context) for rule in self.rules))
 
-    def visit(
-        self, value: Any, path: Path, context: Any, errors: list[FieldError]
-    ) -> None:
+    def visit(self, value: Any, path: Path, context: Any, errors: list[Report]) -> None:
         """Add the errors of an item, at the path of its list."""
         whole = path[0] if path is not None else None
         for rule in self.rules:
@@ -407,14 +397,14 @@ class When(ValidationRule):
     __slots__ = ("_condition", "rules")
 
     def __init__(
-        self, condition: Callable[[Any], bool], *rules: ValidationRule | Check
+        self,
+        condition: Callable[[Any], bool],
+        *rules: Row,
     ) -> None:
         self._condition = condition
         self.rules = _rules(rules)
 
-    def visit(
-        self, value: Any, path: Path, context: Any, errors: list[FieldError]
-    ) -> None:
+    def visit(self, value: Any, path: Path, context: Any, errors: list[Report]) -> None:
         """Add the errors of a value at a path, if the rules hold."""
         if self._condition(context):
             for rule in self.rules:
@@ -429,9 +419,7 @@ class _Valid(ValidationRule):
     def __init__(self, check_value: Callable[[Any], Iterable[str]]) -> None:
         self._check = check_value
 
-    def visit(
-        self, value: Any, path: Path, context: Any, errors: list[FieldError]
-    ) -> None:
+    def visit(self, value: Any, path: Path, context: Any, errors: list[Report]) -> None:
         del context
         value = "" if value is None else value
         for detail in self._check(value):
@@ -482,6 +470,15 @@ def choice(*choices: str) -> Check:
 
     def find(value: Any) -> Errors:
         return () if value in choices else (not_supported("", value, choices),)
+
+    return find
+
+
+def deprecated(text: str) -> WarningCheck:
+    """Return the check that warns of any value."""
+
+    def find(_: Any) -> Warnings:
+        return (ApiWarning("", text),)
 
     return find
 

@@ -1,30 +1,16 @@
-"""Warnings about valid pods: the API server's, and our own.
-
-Source: pkg/api/pod/warnings.go, v1.32.10, GetWarningsForPod.
-"""
+"""Our own warnings about valid pods."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from lightkube.models import core_v1, meta_v1
+from lightkube.models import core_v1
 from msgspec import Struct, convert
 
 from probetui.k8s.api.codec import MAX_SECONDS
 from probetui.k8s.environment import MAX_EXPANSION_BYTES, ExpansionTooLargeError, expand
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
-from probetui.manifest.problem import escape_unprintable, quote, quote_short
-from probetui.manifest.validation.deprecations import (
-    ApiWarning,
-    affinity_without_selectors,
-    annotation_deprecations,
-    container_deprecations,
-    overhead_fractions,
-    pod_seccomp_annotation,
-    scheduling_deprecations,
-    volume_deprecations,
-)
-from probetui.manifest.validation.names import check_label
+from probetui.manifest.problem import escape_unprintable, quote_short
 
 APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
 
@@ -139,52 +125,6 @@ def _list_names(known: Iterable[str]) -> str:
     return f"has: {listed}" if listed else "no port has a name"
 
 
-_MAX_COMPARED = 20
-"""A port is compared with at most this many others of its number, so that the output
-stays linear."""
-
-
-def find_api_warnings(
-    pod: core_v1.Pod,
-    rules: KubeletRules = PORTED_RULES,
-    *,
-    named_after: str = "the Pod's hostname",
-) -> Iterator[ApiWarning]:
-    """Yield the warnings about a valid pod, in the API server's order.
-
-    `named_after` is the use of the name in the API server's words, empty if it does not
-    warn about the name.
-    """
-    if pod.spec is None:
-        return
-    metadata = pod.metadata or meta_v1.ObjectMeta()
-    annotations = metadata.annotations or {}
-    if rules.app_armor_fields:
-        yield from _app_armor(annotations, pod.spec)
-    if rules.warns_of_names and named_after:
-        yield from _hostname(metadata.name or "", named_after)
-    yield from scheduling_deprecations(pod.spec, rules)
-    yield from annotation_deprecations(annotations)
-    volumes = pod.spec.volumes or []
-    yield from volume_deprecations(volumes, rules)
-    if volumes:
-        yield from _overlaps(volumes, rules)
-    yield from _host_aliases(pod.spec)
-    yield from _pull_secrets(pod.spec)
-    yield from overhead_fractions(pod.spec)
-    yield from pod_seccomp_annotation(annotations, pod.spec)
-    for path, container in containers_with_paths(pod.spec):
-        yield from container_deprecations(annotations, container, path)
-        yield from _hidden_variables(container, path)
-    yield from _port_clashes(pod.spec)
-    if rules.warns_more:
-        yield from _shared_port_names(pod.spec)
-        yield from _negative_grace(pod.spec)
-    yield from affinity_without_selectors(pod.spec)
-    if rules.warns_more and (pod.spec.dnsConfig or pod.spec.hostAliases):
-        yield from _addresses(pod.spec)
-
-
 def containers_with_paths(
     spec: core_v1.PodSpec, start: str = "spec."
 ) -> Iterator[tuple[str, core_v1.Container]]:
@@ -205,185 +145,6 @@ def as_container(ephemeral: core_v1.EphemeralContainer) -> core_v1.Container:
         if getattr(ephemeral, name) is not None
     }
     return convert(fields, core_v1.Container)
-
-
-def _app_armor(
-    annotations: Mapping[str, str], spec: core_v1.PodSpec
-) -> Iterator[ApiWarning]:
-    """Yield annotations of AppArmor profiles that should be fields.
-
-    An annotation that equals the pod's field is ignored.
-    """
-    if spec.os is not None and spec.os.name == "windows":
-        return
-    if not any(key.startswith(APP_ARMOR) for key in annotations):
-        return
-    # Late: few pods have one.
-    from probetui.manifest.validation.app_armor import (  # noqa: PLC0415
-        annotated_profile,
-    )
-
-    of_pod = spec.securityContext and spec.securityContext.appArmorProfile
-    for _, container in containers_with_paths(spec):
-        key = f"{APP_ARMOR}{container.name}"
-        own = container.securityContext and container.securityContext.appArmorProfile
-        if key not in annotations or own:
-            continue
-        named = annotated_profile(annotations[key])
-        if named is None or named != of_pod:
-            text = 'deprecated since v1.30; use the "appArmorProfile" field instead'
-            yield f"metadata.annotations[{key}]", text
-
-
-def _hostname(name: str, named_after: str) -> Iterator[ApiWarning]:
-    """Yield the warning about a pod's name that is not a DNS label.
-
-    Source: pkg/registry/core/pod/strategy.go, v1.32.10, WarningsOnCreate.
-    """
-    wrong = " ".join(check_label(name))
-    if wrong:
-        text = (
-            f"this is used in {named_after}, which can result in surprising behavior;"
-            f" a DNS label is recommended: [{wrong}]"
-        )
-        yield "metadata.name", text
-
-
-def _overlaps(
-    volumes: list[core_v1.Volume], rules: KubeletRules
-) -> Iterator[ApiWarning]:
-    # Late: most pods have no volumes.
-    from probetui.manifest.validation.overlaps import (  # noqa: PLC0415
-        files_under_tokens,
-        overlapping_files,
-    )
-
-    find = overlapping_files if rules.warns_more else files_under_tokens
-    yield from find(volumes)
-
-
-def _addresses(spec: core_v1.PodSpec) -> Iterator[ApiWarning]:
-    # Late: few pods have any.
-    from probetui.manifest.validation.addresses import odd_addresses  # noqa: PLC0415
-
-    yield from odd_addresses(spec)
-
-
-def _negative_grace(spec: core_v1.PodSpec) -> Iterator[ApiWarning]:
-    if (spec.terminationGracePeriodSeconds or 0) < 0:
-        text = "must be >= 0; negative values are invalid and will be treated as 1"
-        yield "spec.terminationGracePeriodSeconds", text
-
-
-def _host_aliases(spec: core_v1.PodSpec) -> Iterator[ApiWarning]:
-    seen: set[str] = set()
-    for index, alias in enumerate(spec.hostAliases or ()):
-        if alias.ip in seen:
-            yield f"spec.hostAliases[{index}].ip", f"duplicate ip {quote(alias.ip)}"
-        seen.add(alias.ip)
-
-
-def _pull_secrets(spec: core_v1.PodSpec) -> Iterator[ApiWarning]:
-    seen: set[str] = set()
-    for index, secret in enumerate(spec.imagePullSecrets or ()):
-        name = secret.name or ""
-        if name in seen:
-            path = f"spec.imagePullSecrets[{index}].name"
-            yield path, f"duplicate name {quote(name)}"
-        seen.add(name)
-    for index, secret in enumerate(spec.imagePullSecrets or ()):
-        name = secret.name or ""
-        if not name:
-            path = f"spec.imagePullSecrets[{index}].name"
-            yield path, f"invalid empty name {quote(name)}"
-
-
-def _hidden_variables(container: core_v1.Container, path: str) -> Iterator[ApiWarning]:
-    """Yield variables that hide an earlier one without using its value."""
-    seen: set[str] = set()
-    for index, variable in enumerate(container.env or ()):
-        reference = f"$({variable.name})"
-        value = variable.value or ""
-        builds_on = reference in value and value != reference
-        if variable.name in seen and (variable.valueFrom or not builds_on):
-            text = f"hides previous definition of {quote(variable.name)}"
-            yield (
-                f"{path}.env[{index}]",
-                f"{text}, which may be dropped when using apply",
-            )
-        seen.add(variable.name)
-
-
-def _port_clashes(spec: core_v1.PodSpec) -> Iterator[ApiWarning]:
-    seen: dict[tuple[int, str], list[tuple[str, core_v1.ContainerPort]]] = {}
-    for path, container in containers_with_paths(spec):
-        for index, port in enumerate(container.ports or ()):
-            at = f"{path}.ports[{index}]"
-            if port.hostIP and not port.hostPort:
-                yield at, f"hostIP set without hostPort: {_go_port(port)}"
-            others = seen.setdefault((port.containerPort, port.protocol or ""), [])
-            for other_path, other in others:
-                clash = _describe_clash(port, other)
-                if clash:
-                    yield at, f"{clash} port definition with {other_path}"
-            if len(others) < _MAX_COMPARED:
-                others.append((at, port))
-
-
-def _shared_port_names(spec: core_v1.PodSpec) -> Iterator[ApiWarning]:
-    """Yield port names that an earlier container or port has already.
-
-    Quirk, kept: an init container that is not a sidecar ends the search.
-
-    Source: pkg/apis/core/pods/helpers.go, VisitContainersAndSidecarContainersWithPath.
-    """
-    first: dict[str, str] = {}
-    for path, container in _containers_and_sidecars(spec):
-        for index, port in enumerate(container.ports or ()):
-            at = f"{path}.ports[{index}]"
-            if not port.name:
-                continue
-            other = first.setdefault(port.name, at)
-            if other != at:
-                start = f"duplicate port name {quote(port.name)} with {other}"
-                end = f"services and probes that select ports by name will use {other}"
-                yield at, f"{start}, {end}"
-
-
-def _containers_and_sidecars(
-    spec: core_v1.PodSpec,
-) -> Iterator[tuple[str, core_v1.Container]]:
-    for index, container in enumerate(spec.initContainers or ()):
-        if container.restartPolicy != "Always":
-            return
-        yield f"spec.initContainers[{index}]", container
-    for index, container in enumerate(spec.containers):
-        yield f"spec.containers[{index}]", container
-
-
-def _go_port(port: core_v1.ContainerPort) -> str:
-    """Return a port as Go prints a struct."""
-    fields = {
-        "Name": port.name or "",
-        "HostPort": port.hostPort or 0,
-        "ContainerPort": port.containerPort,
-        "Protocol": port.protocol,
-        "HostIP": port.hostIP,
-    }
-    return f"{{{' '.join(f'{name}:{value}' for name, value in fields.items())}}}"
-
-
-def _describe_clash(port: core_v1.ContainerPort, other: core_v1.ContainerPort) -> str:
-    """Return how two declarations of one port conflict, empty if they do not."""
-    addresses = {port.hostIP or "", other.hostIP or ""}
-    numbers = {port.hostPort or 0, other.hostPort or 0}
-    if len(addresses) == len(numbers) == 1:
-        return "duplicate"
-    if 0 in numbers:
-        return "overlapping"
-    if len(numbers) == 1 and "" in addresses:
-        return "dangerously ambiguous"
-    return ""
 
 
 _LIMIT = f"{MAX_EXPANSION_BYTES >> 20} MiB"

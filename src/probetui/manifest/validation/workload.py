@@ -22,8 +22,8 @@ from lightkube.models import apps_v1, batch_v1, core_v1, meta_v1
 from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.problem import quote
 from probetui.manifest.validation import names
-from probetui.manifest.validation.deprecations import ApiWarning
 from probetui.manifest.validation.field_error import (
+    ApiWarning,
     FieldError,
     GoSyntax,
     forbidden,
@@ -122,7 +122,7 @@ def find_workload_warnings(workload: Any, rules: KubeletRules) -> Iterator[ApiWa
             if kept is not None and kept < 0 and rules.warns_of_revisions:
                 start = "a negative value retains all historical revisions"
                 text = f"{start}; a value >= 0 is recommended"
-                yield "spec.revisionHistoryLimit", text
+                yield ApiWarning("spec.revisionHistoryLimit", text)
         case _:
             pass
 
