@@ -1,6 +1,6 @@
-"""An action: something that a person can do, by key or by name.
+"""An action: something that the user can do, by key or by name.
 
-`table.py` has all of them and says how to add one.
+`table.py` has all of them and explains how to add one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from probetui.tui.options import ScreenOptions
 
 
 class KeyContext(Enum):
-    """Where keys work; screens and widgets name theirs in `KEY_CONTEXTS`."""
+    """Where keys work; screens and widgets list theirs in `KEY_CONTEXTS`."""
 
     PROGRAM = "everywhere"
     MAIN = "the main screen"
@@ -34,7 +34,7 @@ class KeyContext(Enum):
     PANE = "every pane"
     CONTAINERS = "the containers"
     EVENTS = "the events"
-    ENTRIES = "lists to be read"
+    ENTRIES = "lists of entries"
     FOLLOWING = "lists that grow"
     READING = "screens for reading"
     EVENT_LOG = "the event log"
@@ -45,16 +45,16 @@ class KeyContext(Enum):
     QUESTION = "a question"
     CHOICE = "a menu"
     STEPS = "the queue"
-    MENU = "the lines of a menu of deeds"
-    MENU_SCREEN = "a menu of deeds"
-    TIMING = "the numbers of a probe"
+    MENU = "the lines of an action menu"
+    MENU_SCREEN = "an action menu"
+    TIMING = "the timing of a probe"
     HELP = "the help"
     TICKS = "the ticks of a probe"
     ANSWER = "answers"
 
 
 class Target(StrEnum):
-    """What an action acts on; the palette names it, `:` may choose another one."""
+    """What an action acts on; the palette names it, `:` may name another one."""
 
     PROGRAM = "probetui"
     SCREEN = "the screen"
@@ -66,11 +66,11 @@ class Target(StrEnum):
 
 
 SELECTED_TARGETS = frozenset({Target.POD, Target.CONTAINER, Target.PROBE})
-"""What is chosen on the screen, or named on the command line."""
+"""The targets that are selected on the screen or named on the command line."""
 
 
 class Group(StrEnum):
-    """Headings of the help, by what the ids of actions begin with."""
+    """The groups of the help; the value is the prefix of the actions' ids."""
 
     MOVE = "move"
     LOOK = "look"
@@ -82,9 +82,9 @@ class Group(StrEnum):
 
 
 class ActionContext(Struct, frozen=True):
-    """What decides whether an action makes sense now, and what it is done to.
+    """What an action acts on, and what decides whether it is possible now.
 
-    `subject` is what is chosen, None where nothing is.
+    `subject` is the selected container and probe, None if there is none.
     """
 
     snapshot: Snapshot
@@ -94,24 +94,28 @@ class ActionContext(Struct, frozen=True):
 
     @property
     def pod(self) -> PodSnapshot:
-        """The chosen pod. An action that is on a pod is never asked without one."""
+        """The selected pod.
+
+        Raises:
+            LookupError: none is selected; actions on a pod are off then.
+        """
         return self._chosen.pod
 
     @property
     def container(self) -> ContainerSnapshot:
-        """The chosen container."""
+        """The selected container; raises `LookupError` as `pod` does."""
         return self._chosen.container
 
     @property
     def probe(self) -> ProbeSnapshot:
-        """The chosen probe."""
+        """The selected probe; raises `LookupError` as `pod` does."""
         probe = self._chosen.probe
         if probe is None:
             raise LookupError("no probe is chosen")
         return probe
 
     def is_running(self) -> bool:
-        """Return whether the chosen container runs."""
+        """Return whether the selected container is running."""
         status = self.container.status
         return status is not None and isinstance(status.state, Running)
 
@@ -126,9 +130,9 @@ Words = Sequence[str]
 
 
 class PaletteEntry(NamedTuple):
-    """A row of the palette: what it says, and the words after the action's name.
+    """A row of the palette: its title, and the arguments of the action.
 
-    Without a `tooltip` the action's own stands below it.
+    An empty `tooltip` stands for the action's own.
     """
 
     title: str
@@ -148,10 +152,10 @@ def always(_now: ActionContext) -> bool:
 
 
 class Argument(Struct, frozen=True):
-    """A word that may follow an action's name on the command line.
+    """An argument that may follow an action's name on the command line.
 
-    `choices` are all the words it may be, or return them; empty allows any word.
-    `takes_rest` makes it everything up to the end of the line, spaces included.
+    `choices` are the valid words, or a function that returns them; empty allows any.
+    `takes_rest` makes it the rest of the line, including spaces.
     """
 
     name: str
@@ -160,7 +164,7 @@ class Argument(Struct, frozen=True):
     takes_rest: bool = False
 
     def words(self, now: ActionContext) -> Sequence[str]:
-        """Return what it may be now, empty for anything."""
+        """Return the words that are valid now, empty if any word is."""
         return self.choices(now) if callable(self.choices) else self.choices
 
 
@@ -172,25 +176,27 @@ class Action(Struct, frozen=True):
         keys: default keys as Textual names them, with commas; may be empty.
         tooltip: one line for the help; begins with a verb.
         where: the contexts in which its keys work.
-        act: a Textual action of the node that has the context, or of another one with
-            `app.` or `screen.` before it. Typed words follow its parameters.
-        typed: what is typed after `:` and shown in the palette, if not the id's name.
-        word: what the footer shows beside the key, if not the name.
-        build_command: makes the engine's command, instead of `act` or for typed words.
-        on: what it acts on; without one selected the action is off.
-        when: whether it makes sense now.
-        changes: whether it changes what runs; not available on read-only screens.
-        acts: whether it stops or starts containers; refused where a session only
-            watches them.
+        act: a Textual action of the node with the context, or of another one with
+            `app.` or `screen.` before it. Typed arguments follow its parameters.
+        typed: its name after `:` and in the palette, if it is not the id's.
+        word: the text beside the key in the footer, if it is not the name.
+        build_command: builds the engine's command, instead of `act` or for typed
+            arguments.
+        on: what it acts on; the action is off if nothing of the kind is selected.
+        when: whether it is possible now.
+        changes: whether it changes the session; such actions are off on read-only
+            screens.
+        acts: whether it stops or starts containers; such actions are refused in
+            sessions that only watch.
         confirmation: the question to confirm before the command is sent.
-        arguments: words that may be typed after its name.
-        footer: position in the footer, lower is further left; 0 hides it.
-        shares_keys_of: another action that is off while this one is on, and has the
-            same keys; a key map changes both.
+        arguments: the arguments that may be typed after its name.
+        footer: its position in the footer, counted from the left; 0 hides it.
+        shares_keys_of: another action with the same keys, which is off while this one
+            is on; a key map changes both.
         is_priority: works whatever has the focus; never for printable keys.
         is_listed: False hides it from `:` and the palette.
         aliases: other names for it.
-        palette_entries: rows of the palette, if name and target say too little.
+        palette_entries: its rows of the palette, if name and target are not enough.
     """
 
     id: str
@@ -216,22 +222,22 @@ class Action(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """What is typed after `:`, and the title in the palette."""
+        """The name after `:` and in the palette."""
         return self.typed or self.id.partition(".")[2].replace("-", " ")
 
     @property
     def footer_text(self) -> str:
-        """What the footer shows beside the key."""
+        """The text beside the key in the footer."""
         return self.word or self.name
 
     @property
     def group(self) -> Group:
-        """The heading that it is listed under."""
+        """The group under which the help lists it."""
         return Group(self.id.partition(".")[0])
 
     @property
     def title(self) -> str:
-        """What the palette calls it."""
+        """The title in the palette."""
         return self.name[:1].upper() + self.name[1:]
 
     @property
@@ -240,7 +246,7 @@ class Action(Struct, frozen=True):
         return self.act or f"app.give('{self.id}')"
 
     def is_possible(self, now: ActionContext) -> bool:
-        """Return whether there is what it acts on, and it makes sense."""
+        """Return whether its target is selected and its condition holds."""
         if self.on in SELECTED_TARGETS and now.subject is None:
             return False
         if self.on is Target.PROBE and (
@@ -262,20 +268,20 @@ _BY_USE = (
 
 
 def use_rank(action: Action) -> tuple[bool, bool, int]:
-    """Return how early an action is offered, before a word is typed.
+    """Return the sort key of the actions that are offered before anything is typed.
 
-    What is looked for most comes first. There are keys to move about, and an action
-    with a row for each of its words would hide the others.
+    Those that are wanted most come first. Moves come last, as keys are faster; actions
+    with a row for each argument come before them, as they would hide the others.
     """
     first = action.arguments[0] if action.arguments else None
     is_move = action.group is Group.MOVE and action.palette_entries is None
-    has_many = first is not None and first.is_required
-    return is_move, has_many, _BY_USE.index(action.group)
+    has_many_rows = first is not None and first.is_required
+    return is_move, has_many_rows, _BY_USE.index(action.group)
 
 
-def target_text(what: Target, now: ActionContext) -> str:
-    """Return in words what an action would be done to."""
-    match what:
+def target_text(target: Target, now: ActionContext) -> str:
+    """Return the name of the object that an action would act on."""
+    match target:
         case Target.POD:
             return one_line(now.pod.pod.name)
         case Target.CONTAINER:
@@ -285,4 +291,4 @@ def target_text(what: Target, now: ActionContext) -> str:
             name = f"{now.pod.pod.name}/{now.container.container.name}"
             return f"{one_line(name)} {kind}"
         case _:
-            return what.value
+            return target.value

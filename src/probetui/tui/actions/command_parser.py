@@ -1,4 +1,4 @@
-"""What is typed after `:`, read and completed by the table of actions."""
+"""Parse and complete the command line that `:` opens."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from probetui.tui.actions.container_names import ContainerKey, objects, probe_wo
 
 
 class CommandTarget(Struct, frozen=True):
-    """A container, and perhaps one of its probes, named on the command line."""
+    """A container named on the command line, and one of its probes if given."""
 
     container: ContainerKey
     probe: ProbeType | None = None
 
 
 class TypedCommand(Struct, frozen=True):
-    """An action that was asked for by name."""
+    """An action with its arguments and target, as typed."""
 
     action: Action
     words: tuple[str, ...] = ()
@@ -31,47 +31,47 @@ class TypedCommand(Struct, frozen=True):
 def parse_command(
     text: str, actions: Iterable[Action], now: ActionContext
 ) -> TypedCommand:
-    """Return what a line asks for.
+    """Parse a command line.
 
     Args:
         text: what was typed, without the colon.
-        actions: those that may be named.
-        now: what names of containers and choices are looked up in.
+        actions: the actions that may be named.
+        now: gives the names of containers and the valid arguments.
 
     Raises:
-        UsageError: no action has that name, or its words cannot be used.
+        UsageError: the action is unknown, or its arguments are invalid.
     """
     known = tuple(actions)
-    found = _named(text, known)
-    if found is None:
-        raise UsageError(_unknown(text, known))
-    action, rest = found
-    target, left = _target(action, rest, now)
-    words = tuple(_arguments(action, left, now))
-    return TypedCommand(action, words, target)
+    named = _split_name(text, known)
+    if named is None:
+        hint = nearest_hint(text, (action.name for action in known))
+        raise UsageError(f'no action "{text}" here{hint}')
+    action, rest = named
+    target, words = _split_target(action, rest, now)
+    return TypedCommand(action, tuple(_check_arguments(action, words, now)), target)
 
 
 def completions(
     text: str, actions: Iterable[Action], now: ActionContext
 ) -> Iterator[tuple[str, str]]:
-    """Go through the whole lines that a beginning may become, and a word on each."""
+    """Yield the lines that `text` can be completed to, each with a description."""
     known = tuple(actions)
     for action in known:
         if action.name.startswith(text.lower()):
             yield action.name, action.tooltip
-    found = _named(text, known)
-    if found is None or not found[1]:
+    named = _split_name(text, known)
+    if named is None or not named[1]:
         return
-    action, rest = found
+    action, rest = named
     *done, last = rest[1:].split(" ")
     before = text[: len(text) - len(last)]
-    for choice in _choices(action, done, now):
+    for choice in _next_words(action, done, now):
         if choice.lower().startswith(last.lower()) and choice != last:
             yield before + choice, action.tooltip
 
 
 def signature(action: Action) -> str:
-    """Return an action's name and the words that may follow it, in short."""
+    """Format the usage of an action: `inject [RESULT] [TIMES] [POD/CONTAINER]`."""
     words = [
         argument.name.upper() if argument.is_required else f"[{argument.name.upper()}]"
         for argument in action.arguments
@@ -83,11 +83,11 @@ def signature(action: Action) -> str:
     return " ".join((action.name, *words))
 
 
-def _named(text: str, known: Sequence[Action]) -> tuple[Action, str] | None:
-    """Return the action with the longest name that the text begins with, and the rest,
-    which begins with a space if there is any.
+def _split_name(text: str, known: Sequence[Action]) -> tuple[Action, str] | None:
+    """Split an action's name off a text; the longest name wins.
 
-    A beginning of a name that only one action has is enough.
+    An unambiguous prefix of a name is enough. The rest begins with a space, or is
+    empty. None if no name matches.
     """
     names = {
         name: action for action in known for name in (action.name, *action.aliases)
@@ -96,40 +96,36 @@ def _named(text: str, known: Sequence[Action]) -> tuple[Action, str] | None:
         if text == name or text.startswith(f"{name} "):
             return names[name], text[len(name) :]
     word, space, rest = text.partition(" ")
-    meant = {
+    matching = {
         id(action): action for name, action in names.items() if name.startswith(word)
     }
-    if word and len(meant) == 1:
-        return meant.popitem()[1], space + rest
+    if word and len(matching) == 1:
+        return matching.popitem()[1], space + rest
     return None
 
 
-def _unknown(text: str, known: Sequence[Action]) -> str:
-    hint = nearest_hint(text, (action.name for action in known))
-    return f'no action "{text}" here{hint}'
-
-
-def _target(
+def _split_target(
     action: Action, rest: str, now: ActionContext
 ) -> tuple[CommandTarget | None, list[str]]:
-    """Split the name of a container, and of a probe after it, off the words."""
+    """Split the target off the words; return it, or None, and the other words."""
     words = rest.split()
     if action.on not in SELECTED_TARGETS:
         return None, words
     known = objects(now)
     for index, word in enumerate(words):
-        if (key := known.get(word) or _of_pod(word, known)) is not None:
+        if (key := known.get(word) or _first_container(word, known)) is not None:
             after = words[index + 1 :]
             probe = _probe(after[0], now, key) if after else None
-            left = words[:index] + (after if probe is None else after[1:])
-            return CommandTarget(key, probe), left
+            others = words[:index] + (after if probe is None else after[1:])
+            return CommandTarget(key, probe), others
     return None, words
 
 
-def _of_pod(word: str, known: dict[str, ContainerKey]) -> ContainerKey | None:
-    """Return the first container of a pod that is named by itself."""
-    of_pod = (key for name, key in known.items() if name.rpartition("/")[0] == word)
-    return next(of_pod, None)
+def _first_container(
+    pod_name: str, known: dict[str, ContainerKey]
+) -> ContainerKey | None:
+    keys = (key for name, key in known.items() if name.rpartition("/")[0] == pod_name)
+    return next(keys, None)
 
 
 def _probe(word: str, now: ActionContext, key: ContainerKey) -> ProbeType | None:
@@ -139,38 +135,40 @@ def _probe(word: str, now: ActionContext, key: ContainerKey) -> ProbeType | None
     return None
 
 
-def _arguments(
+def _check_arguments(
     action: Action, words: Sequence[str], now: ActionContext
 ) -> Iterator[str]:
-    """Check words against the action's arguments, in order."""
-    left = list(words)
+    """Yield the arguments of an action, completed if they were abbreviated."""
+    rest = list(words)
     for argument in action.arguments:
-        if not left:
+        if not rest:
             if argument.is_required:
                 raise UsageError(f"{signature(action)}: {argument.name} is missing")
             return
-        word = " ".join(left) if argument.takes_rest else left[0]
-        left = [] if argument.takes_rest else left[1:]
-        yield _checked(word, argument.name, argument.words(now))
-    if left:
-        raise UsageError(f'{signature(action)}: unexpected word "{left[0]}"')
+        word = " ".join(rest) if argument.takes_rest else rest[0]
+        rest = [] if argument.takes_rest else rest[1:]
+        yield _check_argument(word, argument.name, argument.words(now))
+    if rest:
+        raise UsageError(f'{signature(action)}: unexpected word "{rest[0]}"')
 
 
-def _checked(word: str, name: str, choices: Sequence[str]) -> str:
+def _check_argument(word: str, name: str, choices: Sequence[str]) -> str:
     if not choices or word in choices:
         return word
-    meant = [choice for choice in choices if choice.startswith(word)]
-    if len(meant) == 1:
-        return meant[0]
+    matching = [choice for choice in choices if choice.startswith(word)]
+    if len(matching) == 1:
+        return matching[0]
     hint = nearest_hint(word, choices)
     raise UsageError(f'{name}: "{word}" is not one of {", ".join(choices)}{hint}')
 
 
-def _choices(action: Action, done: Sequence[str], now: ActionContext) -> Iterator[str]:
-    """Go through what may stand in the place of the next word."""
-    target, left = _target(action, " ".join(done), now)
-    if len(left) < len(action.arguments):
-        yield from action.arguments[len(left)].words(now)
+def _next_words(
+    action: Action, done: Sequence[str], now: ActionContext
+) -> Iterator[str]:
+    """Yield the valid next words after those in `done`."""
+    target, words = _split_target(action, " ".join(done), now)
+    if len(words) < len(action.arguments):
+        yield from action.arguments[len(words)].words(now)
     if action.on not in SELECTED_TARGETS:
         return
     if target is None:

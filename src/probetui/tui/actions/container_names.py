@@ -1,4 +1,4 @@
-"""Containers by the names that people type."""
+"""Find containers by the names that the user types."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ContainerKey(NamedTuple):
 
 
 def objects(now: ActionContext) -> dict[str, ContainerKey]:
-    """Return every container by the name that lists have for it."""
+    """Return every container by its name in lists."""
     pods = now.snapshot.pods
     names = pod_names(snapshot.pod for snapshot in pods)
     keys = (
@@ -29,7 +29,7 @@ def objects(now: ActionContext) -> dict[str, ContainerKey]:
 
 
 def probe_words(now: ActionContext, key: ContainerKey) -> list[str]:
-    """Return the kinds of probes that a container has."""
+    """Return the types of a container's probes."""
     return [
         probe.key.probe_type.lower()
         for pod in now.snapshot.pods

@@ -1,4 +1,4 @@
-"""Actions that run and stop things: clock, probes, containers, playback, lessons."""
+"""Actions on clock, probes, containers, playback and lessons."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MAIN_AND_STEPS = (KeyContext.MAIN, KeyContext.STEPS)
 
 
 def shell_command(now: ActionContext) -> Sequence[str]:
-    """Return the command for a shell in the chosen container, empty if none."""
+    """Return the command for a shell in the selected container, empty if none."""
     status, shell = now.container.status, now.host.shell
     if status is None or shell is None:
         return ()

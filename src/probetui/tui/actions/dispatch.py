@@ -1,4 +1,4 @@
-"""Doing actions by name: for the palette and the command line."""
+"""Perform actions by name, for the palette and the command line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from probetui.tui.state import StatefulApp
 
 
 class ActionCall(Struct, frozen=True):
-    """A method of a node and what it is called with."""
+    """An action method of a node, and its parameters."""
 
     node: DOMNode
     name: str
@@ -26,14 +26,14 @@ class ActionCall(Struct, frozen=True):
 
 
 def available_actions(screen: Screen[Any]) -> Iterator[Action]:
-    """Go through the actions that make sense on a screen now, as it has the focus."""
+    """Yield the actions that are possible on a screen now, with its current focus."""
     for action in ACTIONS:
         if action.is_listed and is_available(screen, action):
             yield action
 
 
 def dialog_actions(screen: Screen[Any]) -> Iterator[Action]:
-    """Go through the keys of a dialog, which have no names on the command line."""
+    """Yield the actions of a dialog, which have no names on the command line."""
     if screen.is_modal:
         for action in ACTIONS:
             if not action.is_listed and is_available(screen, action):
@@ -41,10 +41,10 @@ def dialog_actions(screen: Screen[Any]) -> Iterator[Action]:
 
 
 def reachable_actions(screen: Screen[Any]) -> Iterator[Action]:
-    """Go through the actions that may be named on a screen, as it has the focus.
+    """Yield the actions that may be named on a screen, with its current focus.
 
-    Some may make no sense now, but would if another container were chosen; others are
-    refused here, which is said when they are run.
+    Some are possible only for another container. Others are refused in this session,
+    which the user is told when they are run.
     """
     for action in ACTIONS:
         if action.is_listed and _owner(screen, action) is not None:
@@ -52,31 +52,31 @@ def reachable_actions(screen: Screen[Any]) -> Iterator[Action]:
 
 
 def is_available(screen: Screen[Any], action: Action) -> bool:
-    """Return whether an action makes sense on a screen now."""
+    """Return whether an action is possible on a screen now."""
     call = resolve_call(screen, action)
     app = screen.app
     if call is None or not isinstance(app, StatefulApp):
         return False
     if isinstance(call.node, App):
-        # The app would look at what has the focus on the screen in front.
+        # The app's `check_action` would consider the focus of the topmost screen.
         return app.ui_state.allows(action)
     return bool(call.node.check_action(call.name, call.parameters))
 
 
 async def perform(screen: Screen[Any], action: Action, words: Sequence[str]) -> None:
-    """Do an action on a screen, with the words typed after its name."""
+    """Perform an action on a screen, with typed arguments."""
     call = resolve_call(screen, action, words)
     if call is None:
         return
-    done = getattr(call.node, f"action_{call.name}")(*call.parameters, *words)
-    if isawaitable(done):
-        await done
+    result = getattr(call.node, f"action_{call.name}")(*call.parameters, *words)
+    if isawaitable(result):
+        await result
 
 
 def resolve_call(
     screen: Screen[Any], action: Action, words: Sequence[str] = ()
 ) -> ActionCall | None:
-    """Return what an action does there, None where it has no place."""
+    """Return the call that performs an action on a screen, None if it has none."""
     owner = _owner(screen, action)
     if owner is None:
         return None
@@ -88,7 +88,7 @@ def resolve_call(
 
 
 def _owner(screen: Screen[Any], action: Action) -> DOMNode | None:
-    """Return the node whose keys the action's would be, from the focus outwards."""
+    """Return the innermost node around the focus that has a context of the action."""
     focused = screen.focused or screen
     for node in focused.ancestors_with_self:
         if set(action.where) & set(getattr(node, "KEY_CONTEXTS", ())):

@@ -111,7 +111,7 @@ def _injections(now: ActionContext) -> Iterator[PaletteEntry]:
 
 
 def _edit(now: ActionContext, words: Words) -> Command:
-    """Read `period=5 failures=2`; `manifest` brings the manifest's timing back."""
+    """Parse `period=5 failures=2`; `manifest` restores the manifest's timing."""
     probe = now.probe
     if words[0].strip() == "manifest":
         return EditProbe(probe.key, None)
@@ -148,7 +148,7 @@ def _delay(now: ActionContext, words: Words) -> Command:
 
 
 def _break_at(now: ActionContext, words: Words) -> Command:
-    """Set one point or none; the screen for it sets several."""
+    """Set one break-point or none; several can be set on the screen."""
     point, *where = words
     points = frozenset() if point == _NOTHING else frozenset({BreakpointKind(point)})
     return SetBreakpoints(points, _scope(now, where[0] if where else "container"))

@@ -1,4 +1,4 @@
-"""Keys as people write them, and the actions that are active, for footer and help."""
+"""Labels of the active keys, for footer and help."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ GROUPS = {
     Group.FILES: "FILES",
     Group.APP: "PROBETUI",
 }
-"""Headings of the help."""
+"""The headings of the help."""
 
 
 _SLOT_WIDTHS: dict[str, int] = {}
@@ -44,10 +44,10 @@ for _action in ACTIONS_BY_ID.values():
 
 
 class KeyLabel(Struct, frozen=True):
-    """One action that can be done now.
+    """An action that is possible now, with its keys.
 
-    `pressed` are its keys as Textual calls them, `keys` the same as people write them.
-    `footer` is its place in the footer, 0 if it has none.
+    `pressed` has Textual's names of the keys, `keys` the labels. `footer` is the
+    position in the footer, 0 if it has none.
     """
 
     id: str
@@ -59,28 +59,28 @@ class KeyLabel(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """The first of its keys."""
+        """Textual's name of the first key."""
         return self.pressed[0]
 
     @property
     def slot(self) -> str:
-        """Its place in the footer; two that are never on together share one."""
+        """The slot in the footer; actions that are never on together share one."""
         action = ACTIONS_BY_ID.get(self.id)
         return self.id if action is None else action.shares_keys_of or self.id
 
     @property
     def text_width(self) -> int:
-        """Cells for its word, and for that of any other action of its slot."""
+        """The width, in cells, of the longest text of its slot."""
         return max(len(self.text), _SLOT_WIDTHS.get(self.slot, 0))
 
     @property
     def group(self) -> Group:
-        """The heading under which the help lists it."""
+        """The group under which the help lists it."""
         return Group(self.id.partition(".")[0])
 
 
 def key_label(key: str) -> str:
-    """Return a key as the footer writes it: `^b`, `pgup`, `?`, `space`."""
+    """Return the label of a key: `^b`, `pgup`, `?`, `space`."""
     if key in _NAMES:
         return _NAMES[key]
     if key.startswith("ctrl+"):
@@ -91,7 +91,7 @@ def key_label(key: str) -> str:
 
 
 def active_labels(bindings: Mapping[str, ActiveBinding]) -> list[KeyLabel]:
-    """Return what can be pressed now, one label for each action."""
+    """Return the labels of the actions that are possible now."""
     keys: dict[str, list[str]] = {}
     first: dict[str, ActiveBinding] = {}
     for key, active in bindings.items():
@@ -112,6 +112,6 @@ def active_labels(bindings: Mapping[str, ActiveBinding]) -> list[KeyLabel]:
 
 
 def footer_labels(bindings: Mapping[str, ActiveBinding]) -> list[KeyLabel]:
-    """Return what the footer shows, most useful first."""
+    """Return the labels of the footer, most useful first."""
     shown = [label for label in active_labels(bindings) if label.footer]
     return sorted(shown, key=lambda label: label.footer)

@@ -1,4 +1,4 @@
-"""Other keys for actions, as people write them in their configuration."""
+"""Read the key map of the user's configuration."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import combinations
 from textual.keys import KEY_NAME_REPLACEMENTS, Keys, key_to_character
 
 from probetui.suggestions import nearest, nearest_hint
-from probetui.tui.actions.action import Action, KeyContext
+from probetui.tui.actions.action import Action
 from probetui.tui.actions.table import ACTIONS, ACTIONS_BY_ID, OVERLAPPING_CONTEXTS
 from probetui.tui.options import Keymap
 
@@ -20,7 +20,7 @@ SAME_BYTES = {
     "ctrl+h": "backspace",
     "ctrl+left_square_bracket": "escape",
 }
-"""Keys that reach a program as other keys."""
+"""Keys that terminals send as other keys."""
 
 _SPELLINGS = {
     "spc": "space",
@@ -36,10 +36,10 @@ _NAMED = {key.value for key in Keys if not key.value.startswith("<")}
 
 
 def read_keymap(written: Mapping[str, object]) -> tuple[Keymap, Sequence[str]]:
-    """Return the keys that a configuration asks for, and all that is wrong with it.
+    """Parse a key map; return it, and its problems.
 
     Args:
-        written: for ids of actions, a key, keys with commas, or a list of keys.
+        written: the keys of actions, by id: a key, keys with commas, or a list.
     """
     keymap: dict[str, str] = {}
     problems: list[str] = []
@@ -49,9 +49,9 @@ def read_keymap(written: Mapping[str, object]) -> tuple[Keymap, Sequence[str]]:
             hint = nearest_hint(str(name), ACTIONS_BY_ID)
             problems.append(f'"{name}" is not an action{hint}')
             continue
-        keys, wrong = _keys(value)
-        problems += [f"{name}: {problem}" for problem in wrong]
-        problems += [f"{name}: {problem}" for problem in _unfit(action, keys)]
+        keys, key_problems = _parse_keys(value)
+        problems += [f"{name}: {problem}" for problem in key_problems]
+        problems += [f"{name}: {problem}" for problem in _unusable_keys(action, keys)]
         if keys:
             keymap[action.id] = ",".join(keys)
     for sharing in ACTIONS:
@@ -61,46 +61,46 @@ def read_keymap(written: Mapping[str, object]) -> tuple[Keymap, Sequence[str]]:
 
 
 def keys_of(action: Action, keymap: Keymap) -> tuple[str, ...]:
-    """Return the keys of an action, none for one that has only a name."""
+    """Return the keys of an action, empty if it has only a name."""
     keys = keymap.get(action.id, action.keys)
     return tuple(keys.split(",")) if keys else ()
 
 
-def _keys(value: object) -> tuple[list[str], list[str]]:
-    """Return keys as Textual names them, and what is wrong with the others."""
+def _parse_keys(value: object) -> tuple[list[str], list[str]]:
+    """Return Textual's names of the valid keys, and the problems of the others."""
     texts: Sequence[object] = [value]
     if isinstance(value, list):
         texts = value
     elif isinstance(value, str) and value.strip() != ",":
         # A comma by itself is a key, between others it separates them.
         texts = value.split(",")
-    keys, wrong = [], []
+    keys, problems = [], []
     for written in texts:
         text = str(written).strip()
-        # YAML has a number where a key is a digit; other kinds are no keys.
+        # YAML reads a digit as a number; other types are invalid.
         is_text = isinstance(written, str | int) and not isinstance(written, bool)
-        key = _key(text) if is_text else None
+        key = _parse_key(text) if is_text else None
         if key is None:
-            near = _nearest(text)
+            near = _nearest_key(text)
             hint = f" (nearest: {near})" if near else "; write t, ^t, ctrl+t, f5, space"
-            wrong.append(f'"{text}" is not a key{hint}')
+            problems.append(f'"{text}" is not a key{hint}')
         else:
             keys.append(key)
-    return keys, wrong
+    return keys, problems
 
 
-def _nearest(text: str) -> str:
-    """Return the key that was perhaps meant, empty if there is none."""
+def _nearest_key(text: str) -> str:
+    """Return the most similar key, empty if none is similar."""
     *modifiers, name = text.lower().split("+")
     known = [modifier.removesuffix("+") for modifier in _MODIFIERS]
-    meant = [nearest(modifier, known, cutoff=_KEY_CUTOFF) for modifier in modifiers]
+    parts = [nearest(modifier, known, cutoff=_KEY_CUTOFF) for modifier in modifiers]
     names = sorted({*_NAMED, *_SPELLINGS})
-    meant.append(name if len(name) == 1 else nearest(name, names, cutoff=_KEY_CUTOFF))
-    return "+".join(meant) if all(meant) else ""
+    parts.append(name if len(name) == 1 else nearest(name, names, cutoff=_KEY_CUTOFF))
+    return "+".join(parts) if all(parts) else ""
 
 
-def _key(text: str) -> str | None:
-    """Return what Textual calls a key, None for what is none."""
+def _parse_key(text: str) -> str | None:
+    """Return Textual's name of a key, None if it is not a key."""
     if text.startswith("^") and len(text) > 1:
         text = f"ctrl+{text[1:].lower()}"
     name = text
@@ -120,14 +120,14 @@ def _is_character(name: str) -> bool:
 
 
 def _name_of(character: str) -> str:
-    """Return what Textual calls the key of a character: `question_mark` for `?`."""
+    """Return Textual's name of a character's key: `question_mark` for `?`."""
     if character.isalnum():
         return character
     name = unicodedata.name(character).lower().replace("-", "_").replace(" ", "_")
     return KEY_NAME_REPLACEMENTS.get(name, name)
 
 
-def _unfit(action: Action, keys: Sequence[str]) -> Iterator[str]:
+def _unusable_keys(action: Action, keys: Sequence[str]) -> Iterator[str]:
     for key in keys:
         if key in SAME_BYTES:
             yield f'terminals send "{SAME_BYTES[key]}" for "{key}"'
@@ -136,31 +136,30 @@ def _unfit(action: Action, keys: Sequence[str]) -> Iterator[str]:
 
 
 def _clashes(keymap: Keymap) -> Iterator[str]:
-    """Go through keys that would mean two things at one place, where they did not."""
+    """Yield the keys that the key map assigns to two actions in the same context."""
     reported = set()
-    for one, other in combinations(ACTIONS, 2):
-        if one.id not in keymap and other.id not in keymap:
+    for first, second in combinations(ACTIONS, 2):
+        if first.id not in keymap and second.id not in keymap:
             continue
-        if other.id in {one.shares_keys_of, _partner(one)} or not _meet(one, other):
+        is_shared = second.id in {first.shares_keys_of, _partner(first)}
+        if is_shared or not _overlap(first, second):
             continue
-        for key in keys_of(one, keymap):
-            if key in keys_of(other, keymap) and (one.id, other.id) not in reported:
-                reported.add((one.id, other.id))
-                yield f'"{key}" is assigned to both {one.id} and {other.id}'
+        for key in keys_of(first, keymap):
+            if key in keys_of(second, keymap) and (first.id, second.id) not in reported:
+                reported.add((first.id, second.id))
+                yield f'"{key}" is assigned to both {first.id} and {second.id}'
 
 
 def _partner(action: Action) -> str:
     """Return the action that has this one's keys while this one is off."""
-    found = (other.id for other in ACTIONS if other.shares_keys_of == action.id)
-    return next(found, "")
+    partners = (other.id for other in ACTIONS if other.shares_keys_of == action.id)
+    return next(partners, "")
 
 
-def _meet(one: Action, other: Action) -> bool:
+def _overlap(first: Action, second: Action) -> bool:
     """Return whether keys of two actions can work at the same time."""
     return any(
-        _is_in(one, places) and _is_in(other, places) for places in OVERLAPPING_CONTEXTS
+        not set(first.where).isdisjoint(contexts)
+        and not set(second.where).isdisjoint(contexts)
+        for contexts in OVERLAPPING_CONTEXTS
     )
-
-
-def _is_in(action: Action, places: Sequence[KeyContext]) -> bool:
-    return bool(set(action.where) & set(places))

@@ -33,7 +33,7 @@ def _names(now: ActionContext) -> list[str]:
 
 
 def _everywhere(now: ActionContext) -> Iterator[PaletteEntry]:
-    """Offer every container, and each probe of those that have several."""
+    """Yield every container, and each probe of those that have several."""
     names = {key: name for name, key in objects(now).items()}
     for pod in now.snapshot.pods:
         for container in pod.containers:
@@ -43,8 +43,8 @@ def _everywhere(now: ActionContext) -> Iterator[PaletteEntry]:
                 continue
             for probe in container.probes:
                 kind = probe.key.probe_type.lower()
-                words = probe_state_word(probe)
-                state = f" ({words})" if words else ""
+                word = probe_state_word(probe)
+                state = f" ({word})" if word else ""
                 yield PaletteEntry(f"Go to: {name} {kind}{state}", (name, kind))
 
 

@@ -1,4 +1,4 @@
-"""What ctrl+p finds: every action that makes sense now, and what each is done to."""
+"""The palette that ctrl+p opens: every possible action, with its target."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ class PaletteRow(Struct, frozen=True):
 
 
 class ActionProvider(Provider):
-    """The table of actions, row by row; one that needs a word has a row for each."""
+    """Provides the possible actions, with a row for each required argument."""
 
     async def discover(self) -> Hits:
-        """Offer everything, before a word is typed; long lists only in part."""
+        """Yield all rows before anything is typed, but only parts of long lists."""
         for row in self.rows(_MOST_CHOICES_UNASKED):
             shown = Content(row.title)
-            yield DiscoveryHit(shown, self._doing(row), row.title, row.tooltip)
+            yield DiscoveryHit(shown, self._callback(row), row.title, row.tooltip)
 
     async def search(self, query: str) -> Hits:
-        """Offer what fits what is typed."""
+        """Yield the rows that match the typed text."""
         matcher = self.matcher(query)
         for row in self.rows():
             score, places = matcher.fuzzy_search.match(query, row.title)
@@ -54,11 +54,10 @@ class ActionProvider(Provider):
                 shown = Content(row.title)
                 for place in places:
                     shown = shown.stylize(matcher.match_style, place, place + 1)
-                doing = self._doing(row)
-                yield Hit(score, shown, doing, row.title, row.tooltip)
+                yield Hit(score, shown, self._callback(row), row.title, row.tooltip)
 
     def rows(self, most_choices: int | None = None) -> Iterator[PaletteRow]:
-        """Go through everything that can be done on the screen below now."""
+        """Yield a row for everything that is possible on the screen below now."""
         app = self.app
         if not isinstance(app, StatefulApp):
             return
@@ -71,12 +70,12 @@ class ActionProvider(Provider):
                 shown = safe_line(f"{title}{key}")
                 yield PaletteRow(shown, action, words, tooltip or action.tooltip)
 
-    def _doing(self, row: PaletteRow) -> partial[Coroutine[Any, Any, None]]:
+    def _callback(self, row: PaletteRow) -> partial[Coroutine[Any, Any, None]]:
         return partial(perform, self.screen, row.action, row.words)
 
 
 def _offers(action: Action, now: ActionContext) -> Iterator[PaletteEntry]:
-    """Yield the rows of an action: one, or one for each word that it may need."""
+    """Yield the rows of an action: one, or one for each required argument."""
     first = action.arguments[0] if action.arguments else None
     if not action.is_listed:
         yield PaletteEntry(action.tooltip, (), "A key of this dialog")

@@ -1,4 +1,4 @@
-"""Actions of the program itself, and keys of dialogs: help, palette, files, quit."""
+"""Actions of the program itself (help, palette, files, quit), and of dialogs."""
 
 from __future__ import annotations
 

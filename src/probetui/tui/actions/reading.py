@@ -1,4 +1,4 @@
-"""Actions for lists and pages of text, and for the reasons behind a tick."""
+"""Actions for lists and pages of text, and for explanations."""
 
 from __future__ import annotations
 

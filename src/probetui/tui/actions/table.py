@@ -1,20 +1,19 @@
-"""The table of everything that a person can do, by key or by name.
+"""The table of everything that the user can do, by key or by name.
 
-Bindings, the footer, the help, the `:` line and the palette are made from it. To add an
-action:
+Bindings, footer, help, the `:` line and the palette are made from it. To add an action:
 
 1. Put a row into the module of its group in this package. `action.py` explains the
    fields. The id is `group.name` and never changes, because key maps use it.
-2. Say what it does, in one of these ways:
+2. Define what it does, in one of these ways:
    - `build_command=lambda now, words: Mute(now.probe.key)`: a command for the engine;
    - `act="faults"`: `action_faults` of the class that has `where` in `KEY_CONTEXTS`;
    - `act="app.show_screen('why')"`: a screen of `screens/registry.py`.
-   Words typed after the name follow the parameters: `def action_seek(self, to="")`.
-3. Say where its keys work (`where`), what it acts on (`on`), and when (`when`, a pure
-   function of `ActionContext`; without what it acts on it is off anyway).
-4. A new context: a member of `KeyContext`, a line in `OVERLAPPING_CONTEXTS`, and in the
-   class of the screen or widget `KEY_CONTEXTS = (KeyContext.PANE, KeyContext.NEW)` and
-   `BINDINGS = bindings(*KEY_CONTEXTS)`.
+   Typed arguments follow the parameters: `def action_seek(self, to="")`.
+3. Define where its keys work (`where`), what it acts on (`on`), and when it is possible
+   (`when`, a pure function of `ActionContext`; without its target it is off anyway).
+4. A new context needs a member of `KeyContext`, a line in `OVERLAPPING_CONTEXTS`, and
+   in the class of the screen or widget `KEY_CONTEXTS = (KeyContext.PANE,
+   KeyContext.NEW)` and `BINDINGS = bindings(*KEY_CONTEXTS)`.
 
 The tests walk the table; nothing else is needed.
 """
@@ -98,7 +97,7 @@ OVERLAPPING_CONTEXTS: tuple[tuple[KeyContext, ...], ...] = (
     (KeyContext.PANE, KeyContext.MENU, KeyContext.MENU_SCREEN, KeyContext.TIMING),
     (KeyContext.PANE, KeyContext.HELP),
 )
-"""Places whose keys work at the same time; no two of those may mean two things."""
+"""Contexts whose keys work at the same time, so that no key may have two meanings."""
 
 
 Call = tuple[str, tuple[object, ...]]
@@ -111,7 +110,7 @@ def _calls(action: Action) -> Iterator[Call]:
         yield "give", (action.id,)
 
 
-# Where two actions do the same, the one that works everywhere stands for both.
+# If two actions make the same call, the one that works everywhere stands for both.
 _BY_CALL = {
     call: action
     for action in sorted(ACTIONS, key=lambda action: action.is_priority)
@@ -120,7 +119,7 @@ _BY_CALL = {
 
 
 def bindings(*places: KeyContext) -> list[BindingType]:
-    """Return what Textual needs to know of the keys of some places."""
+    """Return Textual's bindings of the keys in some contexts."""
     return [
         Binding(
             action.keys,
@@ -137,14 +136,14 @@ def bindings(*places: KeyContext) -> list[BindingType]:
 
 
 def find_action(name: str, parameters: Iterable[object]) -> Action | None:
-    """Return the action that Textual is about to run, None if it is not of the table.
+    """Return the action that Textual is about to run, None if it is not in the table.
 
     Args:
         name: the action's name without `app.` or `screen.`.
-        parameters: its parameters; typed words may follow those of the table.
+        parameters: its parameters; typed arguments may follow those of the table.
     """
     given = tuple(parameters)
     for length in range(len(given), -1, -1):
-        if (found := _BY_CALL.get((name, given[:length]))) is not None:
-            return found
+        if (action := _BY_CALL.get((name, given[:length]))) is not None:
+            return action
     return None
