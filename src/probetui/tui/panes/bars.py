@@ -45,7 +45,7 @@ _GAP = 2
 
 
 class HeaderBar(LineWidget):
-    """What runs where, how it goes, and the time."""
+    """The header: runtime, counts, mode of the clock, time."""
 
     def __init__(self, about: SessionInfo = NO_SESSION_INFO) -> None:
         super().__init__(id="header")
@@ -56,16 +56,16 @@ class HeaderBar(LineWidget):
         self._view: View | None = None
 
     def show(self, snapshot: Snapshot, runtime_name: str, view: View) -> None:
-        """Show other values."""
+        """Show another snapshot."""
         self._snapshot, self._runtime_name, self._view = snapshot, runtime_name, view
         self.repaint()
 
     @property
     def room_beside_badge(self) -> int:
-        """Cells to the right of the badge for the clock; none before it is shown.
+        """The free cells to the right of the clock's badge; 0 before it is shown.
 
-        Those that it needs once there are fewer counts beside it, or probes are paused,
-        are not among them.
+        Cells that the badge may need later, when paused or with shorter counts, do not
+        count as free.
         """
         if self._snapshot is None or self._view is None:
             return 0
@@ -86,14 +86,20 @@ class HeaderBar(LineWidget):
         return [(*fit(left, self.size.width - cells(right)), *right)]
 
     def _sides(self) -> tuple[StyledLine, StyledLine]:
-        """Return both sides of the longest version that fits; without, the left one."""
+        """Return both sides of the longest level that fits, or only the left one."""
         if self._snapshot is None or self._view is None:
             return (), ()
-        what = (self._snapshot, self._runtime_name, self._view)
         counts = add_up(self._counts.of(self._snapshot.pods))
         left: StyledLine = ()
         for level in range(LEVELS):
-            sides = header(*what, level, self._about, counts)
+            sides = header(
+                self._snapshot,
+                self._runtime_name,
+                self._view,
+                level,
+                self._about,
+                counts,
+            )
             left, right = map(styled_line, sides)
             if cells(left) + cells(right) <= self.size.width:
                 return left, right
@@ -101,7 +107,7 @@ class HeaderBar(LineWidget):
 
 
 class Banner(LineWidget):
-    """One line about what is not as it should be, or why it stopped; else hidden."""
+    """One line about a problem, or the reason of a pause; hidden if there is none."""
 
     def __init__(self) -> None:
         super().__init__(id="banner")
@@ -109,7 +115,7 @@ class Banner(LineWidget):
         self._line: Line = EMPTY
 
     def show(self, snapshot: Snapshot, runtime_name: str, view: View) -> None:
-        """Show the trouble there is, or why probes were paused, if anything."""
+        """Show the most serious problem, or why probes were paused, if anything."""
         lost = runtime_lost_banner(snapshot, runtime_name, view)
         self._line = (
             lost
@@ -126,10 +132,10 @@ class Banner(LineWidget):
 
 
 class KeyLine(LineWidget):
-    """Keys, most useful first; a click is a press.
+    """The footer with keys, most useful first; a click presses one.
 
-    A key that does not work now keeps its place: what stands where does not depend on
-    the state of what is looked at, only on which pane has the focus.
+    A key that is off keeps its place, so that places depend on the focused pane only,
+    not on the state of the selection.
     """
 
     def __init__(self) -> None:
@@ -140,7 +146,7 @@ class KeyLine(LineWidget):
         self._places: list[tuple[range, KeyLabel]] = []
 
     def show(self, labels: Sequence[KeyLabel], context: Hashable = None) -> None:
-        """Show the keys that work now, and those that did in the same context."""
+        """Show the keys that work now, and those that have worked in this context."""
         slots = self._slots.setdefault(context, {})
         slots |= {label.slot: label for label in labels}
         self._shown = sorted(slots.values(), key=lambda label: label.footer)
@@ -148,7 +154,7 @@ class KeyLine(LineWidget):
         self.repaint()
 
     def content(self) -> Sequence[StyledLine]:
-        """Return the keys that fit; the rest is in the help."""
+        """Return the keys that fit; the help has all."""
         self._places = []
         line: list[StyledSegment] = []
         start = 1
@@ -158,14 +164,14 @@ class KeyLine(LineWidget):
             is_on = label.id in self._working
             if is_on:
                 self._places.append((range(start, start + width), label))
-            words = f" {label.text}".ljust(width - len(key))
-            looks = ("key", PLAIN) if is_on else ("muted", "muted")
-            line += [(key, looks[0]), (words, looks[1])]
+            text = f" {label.text}".ljust(width - len(key))
+            key_look, text_look = ("key", PLAIN) if is_on else ("muted", "muted")
+            line += [(key, key_look), (text, text_look)]
             start += width + _GAP
         return [tuple(line)]
 
     def _fitting(self) -> list[KeyLabel]:
-        """Return the first keys and the last, which is how to leave, all in full."""
+        """Return the first keys that fit, and the last, which leaves the screen."""
         if not self._shown:
             return []
         *others, last = self._shown
@@ -189,7 +195,7 @@ def _width(label: KeyLabel) -> int:
 
 
 class TopLine(LineWidget):
-    """Words at the left and at the right; the left ones give way."""
+    """A line with a left and a right part; the left one is cut if need be."""
 
     def __init__(self) -> None:
         super().__init__(id="top-line")
@@ -197,7 +203,7 @@ class TopLine(LineWidget):
         self._right: Line = EMPTY
 
     def show(self, left: Line, right: Line) -> None:
-        """Show other words."""
+        """Show other parts."""
         self._left, self._right = left, right
         self.repaint()
 
@@ -207,13 +213,13 @@ class TopLine(LineWidget):
 
 
 _LINES_BELOW_LESSON = 20
-"""How many lines of a terminal stay for what the lesson is about."""
+"""The lines of a terminal that are reserved for the panes."""
 
 _MOST_LESSON_LINES = 6
 
 
 class LessonBar(LineWidget):
-    """Says what there is to watch and to try; hidden where there is no lesson."""
+    """The text and the exercise of the lesson; hidden without one."""
 
     def __init__(self, lesson: CurrentLesson | None) -> None:
         super().__init__(id="lesson")
@@ -227,12 +233,12 @@ class LessonBar(LineWidget):
             self._exercise = line(strong(" Try  "), lesson.exercise)
 
     def fit_into(self, size: Size) -> None:
-        """Set the height to the lines that a terminal of that size has for it."""
+        """Set the height for a terminal of that size."""
         room = min(max(size.height - _LINES_BELOW_LESSON, 1), _MOST_LESSON_LINES)
         self.styles.height = min(len(self._lines(size.width)), room)
 
     def content(self) -> Sequence[StyledLine]:
-        """Return the words, wrapped; what does not fit ends in an ellipsis."""
+        """Return the wrapped text; one that does not fit ends with an ellipsis."""
         width, height = self.size
         if height == 1:
             return [fit(styled_line(self._text), width, ellipsis=self.ellipsis)]
@@ -243,7 +249,7 @@ class LessonBar(LineWidget):
         return [*lines[: height - 1], (*lines[height - 1], more)]
 
     def _lines(self, width: int) -> list[StyledLine]:
-        """Return all of it, with room for an ellipsis at the end of each line."""
+        """Return the whole text, with room for an ellipsis at the end of each line."""
         room = max(width - 2, 1)
         text = wrapped(styled_line(self._text), room, 1)
         if not self._exercise:

@@ -1,4 +1,4 @@
-"""What a cluster would show of the log of events."""
+"""The events as a cluster would show them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _FIXED_COLUMNS = _COLUMNS[:-1]
 
 
 class ClusterEventPane(Pane):
-    """Folded by the rules of the kubelet's recorder, the one seen last at the end."""
+    """Events combined by the rules of the kubelet's recorder, last seen at the end."""
 
     KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (
         KeyContext.PANE,
@@ -67,17 +67,17 @@ class ClusterEventPane(Pane):
 
     @property
     def hits(self) -> str:
-        """How many events the filter keeps, in words."""
+        """The number of events that the filter keeps: `3 of 12`."""
         return f"{len(self._shown)} of {len(self._all)}"
 
     @property
     def is_marked(self) -> bool:
-        """The cursor is seen all the time."""
+        """True: the cursor is always visible."""
         return True
 
     @property
     def indent(self) -> int:
-        """How far messages stand to the right."""
+        """The indentation of messages, in cells."""
         return sum(column.width or 0 for column in _FIXED_COLUMNS) + len(_FIXED_COLUMNS)
 
     def show(
@@ -87,14 +87,14 @@ class ClusterEventPane(Pane):
         view: View,
         pod_uid: str = "",
     ) -> None:
-        """Show what a cluster would, of all pods or of one; the cursor stays."""
+        """Show the events of all pods or of one; the cursor stays on its event."""
         self._cluster, self._names, self._view = cluster, names, view
         self._pod_uid = pod_uid
         self._select()
         self.viewport.show()
 
     def show_filter(self, wanted: Filter) -> None:
-        """Keep only events that a filter keeps."""
+        """Filter the events."""
         self.filter = wanted
         if wanted.is_active:
             self.viewport.sought = wanted
@@ -102,10 +102,10 @@ class ClusterEventPane(Pane):
         self.viewport.show()
 
     def title(self) -> Line:
-        found = f"  filter: {self._view.safe(self.filter.text)} ({self.hits})"
+        filtered = f"  filter: {self._view.safe(self.filter.text)} ({self.hits})"
         return line(
             strong("As a cluster shows them"),
-            Span(found if self.filter.is_active else "", Role.ACCENT),
+            Span(filtered if self.filter.is_active else "", Role.ACCENT),
         )
 
     def badge(self) -> Line:
@@ -128,10 +128,10 @@ class ClusterEventPane(Pane):
         """Return why there is no event, and what to do."""
         if self._shown:
             return ()
-        words = "No events yet."
+        reason = "No events yet."
         if self.filter.is_active:
-            words = no_match_text("event", self._view.safe(self.filter.text))
-        return [styled_line(line(muted(f" {words}")))]
+            reason = no_match_text("event", self._view.safe(self.filter.text))
+        return [styled_line(line(muted(f" {reason}")))]
 
     def row(self, index: int) -> StyledLine:
         """Return one event in columns."""
@@ -147,25 +147,25 @@ class ClusterEventPane(Pane):
         return (*head, (" ", look), *styled_line(cells.message, also))
 
     def searchable(self, index: int) -> str:
-        """Return an event as a filter looks at it."""
+        """Return the text of an event for filters."""
         return self._text(self._shown[index])
 
     def copy_text(self, index: int) -> str:
-        """Return an event as it is copied."""
+        """Return the text of an event for copying."""
         return self._text(self._shown[index])
 
     def copy_as_kubectl(self) -> str:
-        """Return the chosen event as `kubectl describe` shows it, empty if none is."""
-        chosen = self._shown[self.viewport.cursor :][:1]
+        """Return the selected event as `kubectl describe` shows it, empty if none."""
+        selected = self._shown[self.viewport.cursor :][:1]
         return (
-            "\n".join(map(text_of, describe_events(chosen, self._view)))
-            if chosen
+            "\n".join(map(text_of, describe_events(selected, self._view)))
+            if selected
             else ""
         )
 
     def _select(self) -> None:
         cursor = self.viewport.cursor
-        chosen = self._shown[cursor] if cursor < len(self._shown) else None
+        selected = self._shown[cursor] if cursor < len(self._shown) else None
         self._all = self._cluster.events(self._pod_uid or None)
         self._shown = self._all
         if self.filter.is_active:
@@ -173,10 +173,10 @@ class ClusterEventPane(Pane):
                 event for event in self._all if self.filter.keeps(self._text(event))
             )
         same = (
-            index for index, event in enumerate(self._shown) if _same(event, chosen)
+            index for index, event in enumerate(self._shown) if _same(event, selected)
         )
         last = max(len(self._shown) - 1, 0)
-        nearest = last if chosen is None else min(cursor, last)
+        nearest = last if selected is None else min(cursor, last)
         self.viewport.choose(next(same, nearest))
 
     def _text(self, event: ClusterEvent) -> str:
@@ -205,7 +205,7 @@ class ClusterEventPane(Pane):
 
 
 def _same(event: ClusterEvent, other: ClusterEvent | None) -> bool:
-    """Return whether two are the same event of a cluster, at two moments."""
+    """Return whether two values are the same event, at different instants."""
     return other is not None and (
         (event.pod_uid, event.type, event.reason, event.first_seen_at)
         == (other.pod_uid, other.type, other.reason, other.first_seen_at)

@@ -1,4 +1,4 @@
-"""The columns and rows of the list of containers, as its width allows."""
+"""The columns and rows of the list of containers, by its width."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ _ORDERS = {
     "RST": ContainerOrder.RESTARTS,
     "NEXT": ContainerOrder.NEXT,
 }
-"""What a click on a heading sorts by; all others by what is worst."""
+"""The order for a click on a heading; other headings sort by `WORST`."""
 
 
 class ListedNames(Struct, frozen=True):
-    """How long the longest name of a list is, and the probes that no container has."""
+    """The length of the longest name of a list, and the types of probe not in use."""
 
     longest: int = 0
     unused: frozenset[ProbeType] = frozenset()
@@ -65,11 +65,10 @@ class ListedNames(Struct, frozen=True):
 
 @lru_cache(maxsize=8)
 def columns_for(width: int, listed: ListedNames) -> tuple[Column, ...]:
-    """Return the columns of a list that is so wide inside its frame.
+    """Return the columns of a list with that width inside of its frame.
 
-    Where there is little room, states are short words, and what a startup probe is at
-    is in its container's state. Columns of probes that no container has go where a name
-    needs their room.
+    A narrow list has short states and no column for startup probes, which the state of
+    the container covers. Columns of unused probes are dropped if names need the room.
     """
     state, (live, ready, start) = _STATE, _PROBES
     if width < _ROOM_FOR_PROBES:
@@ -94,12 +93,12 @@ def columns_for(width: int, listed: ListedNames) -> tuple[Column, ...]:
 
 
 def room_for_name(columns: Sequence[Column], width: int) -> int:
-    """Return how many cells the columns leave to the one that takes what is left."""
+    """Return the cells that the other columns leave to the name."""
     return width - sum(column.width or 0 for column in columns) - len(columns) + 1
 
 
 class ContainerRows(Struct, frozen=True):
-    """Rows of the list, for a pane that is so wide; `names` are of pods, by UID."""
+    """The rows of the list for a width; `names` has the pods' names by UID."""
 
     view: View
     names: Mapping[str, str]
@@ -110,15 +109,15 @@ class ContainerRows(Struct, frozen=True):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The columns that there is room for."""
+        """The columns that fit."""
         return _BARE if self.is_bare else columns_for(self.width, self.listed)
 
     def heading(self, order: ContainerOrder) -> StyledLine:
-        """Return the names of the columns, that of the order brighter."""
+        """Return the headings, the one of the order highlighted."""
         return _heading(self.columns, self.width, self.ellipsis, order)
 
     def order_at(self, x: int) -> ContainerOrder | None:
-        """Return what a click on the headings there sorts by, None beside them."""
+        """Return the order for a click on a heading at `x`, None if there is none."""
         start = 0
         for column in self.columns:
             width = self._room_for_name if column.width is None else column.width
@@ -129,22 +128,22 @@ class ContainerRows(Struct, frozen=True):
         return None
 
     def of_container(
-        self, pod: PodSnapshot, container: ContainerSnapshot, *, is_chosen: bool
+        self, pod: PodSnapshot, container: ContainerSnapshot, *, is_selected: bool
     ) -> StyledLine:
-        """Return a container's row, tinted by its state if it is the chosen one."""
+        """Return a container's row, tinted by its state if it is selected."""
         role = container_health(pod, container).role
-        also = TINTED_CURSORS.get(role, CURSOR) if is_chosen else ""
+        also = TINTED_CURSORS.get(role, CURSOR) if is_selected else ""
         mark = Span(
             self.view.marks.cursor, role if role in TINTED_CURSORS else Role.ACCENT
         )
-        marker = line(mark) if is_chosen else EMPTY
-        if is_chosen and role is Role.PLAIN:
+        marker = line(mark) if is_selected else EMPTY
+        if is_selected and role is Role.PLAIN:
             role = Role.STRONG
         if self.is_bare:
-            what = most_urgent_state(pod, container, self.view)
+            state = most_urgent_state(pod, container, self.view)
             cells = container_cells(pod, container, self.view)
             name = line(Span(self._name(pod, cells.name), role))
-            return self._row((marker, name, what, cells.next), also)
+            return self._row((marker, name, state, cells.next), also)
         widths = {column.heading: column.width or 0 for column in self.columns}
         cells = container_cells(
             pod,
@@ -172,7 +171,7 @@ class ContainerRows(Struct, frozen=True):
         return room_for_name(self.columns, self.width)
 
     def _name(self, pod: PodSnapshot, container_name: str) -> str:
-        """Return a name as its column has room for it: both ends say which it is."""
+        """Return a name, shortened in the middle if it does not fit its column."""
         name = f"{self.view.safe(self.names.get(pod.pod.uid, ''))}/{container_name}"
         return shortened(name, self._room_for_name, self.ellipsis)
 

@@ -1,4 +1,4 @@
-"""The list of containers: one row each, the worst first."""
+"""The list of containers, one row each, worst first by default."""
 
 from __future__ import annotations
 
@@ -52,17 +52,17 @@ from probetui.tui.panes.viewport import ListViewport
 from probetui.tui.styled_text import PLAIN, StyledLine, cells, fit, styled_line
 
 LINES_AROUND = 3
-"""Two edges and the headings."""
+"""The lines of the list that are not rows: two edges and the headings."""
 _MOST_CONDITIONS_SIDE_BY_SIDE = 2
 _LEAST_ROOM_FOR_CONDITIONS = 3
 
 
 _HANDS_ON_SECONDS = 3.0
-"""How long the order stays after a person has moved, so that no row goes away."""
+"""How long the order is frozen after the user moved the cursor."""
 
 
 class ListLine(Struct, frozen=True):
-    """One row of the list: the container it is about, and its place in the snapshot."""
+    """One row of the list: its container, with the indexes in the snapshot."""
 
     key: ContainerKey
     pod_index: int
@@ -70,10 +70,10 @@ class ListLine(Struct, frozen=True):
 
 
 class ContainerTable(Pane):
-    """Containers of all pods, sorted; the cursor stays on its container.
+    """The sorted containers of all pods; the cursor stays on its container.
 
-    `on_choice` is called when another one is chosen. It is no message: what is chosen
-    is then painted together with the cursor, and not in the framework's next frame.
+    `on_choice` is called when another one is selected. It is not a message, so that
+    the details are painted in the same frame as the cursor.
     """
 
     KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (
@@ -96,7 +96,7 @@ class ContainerTable(Pane):
         self._lines: list[ListLine] = []
         self._index: dict[ContainerKey, int] = {}
         self._known_lines: dict[tuple[int, int], ListLine] = {}
-        """Rows by their place in the snapshot."""
+        """Rows by the indexes in the snapshot."""
         self._layout: tuple[Filter, ContainerPlaces] | None = None
         self._sorter = ContainerSorter()
         self._hands_on: Timer | None = None
@@ -104,14 +104,14 @@ class ContainerTable(Pane):
         self._known_rows: dict[
             tuple[ContainerKey, bool], tuple[object, StyledLine]
         ] = {}
-        """Rows as they were put into words last, with the pod that they are about."""
+        """The rows as drawn last, each with the snapshot of its pod."""
         self._laid_out: list[Pod] = []
         self._wanted: ContainerKey | None = None
         self._is_touched = False
         self._total = 0
         self._searchable: dict[ContainerKey, tuple[PodSnapshot, bool]] = {}
         self.sought = Filter()
-        """What was typed last; to be found again when nothing is filtered any more."""
+        """The last filter, for `n` and `N` after the list is unfiltered."""
         self.order = ContainerOrder.WORST
         self.is_reversed = False
 
@@ -124,29 +124,29 @@ class ContainerTable(Pane):
 
     @property
     def chosen_container(self) -> tuple[PodSnapshot, ContainerSnapshot] | None:
-        """The values of the container under the cursor."""
+        """The snapshots of pod and container under the cursor."""
         if self.chosen_key is None:
             return None
         return self._snapshots(self._lines[self.viewport.cursor])
 
     @property
     def total(self) -> int:
-        """How many containers there are, with those that a filter hides."""
+        """The number of containers, including those that a filter hides."""
         return self._total
 
     @property
     def hits(self) -> str:
-        """How many containers the filter keeps, in words."""
+        """The number of containers that the filter keeps: `3 of 12`."""
         return f"{len(self._index)} of {self._total}"
 
     def show(self, pods: tuple[PodSnapshot, ...], view: View) -> None:
-        """Show other values; cursor and scroll position stay where they are."""
+        """Show other snapshots; cursor and scroll position stay."""
         self._pods, self._view = pods, view
         self._arrange()
         self.repaint()
 
     def choose_container(self, key: ContainerKey) -> None:
-        """Put the cursor on a container; a filter that hides it goes."""
+        """Move the cursor to a container; clear a filter that hides it."""
         if key not in self._index:
             self.show_filter(Filter())
         if key in self._index:
@@ -156,12 +156,12 @@ class ContainerTable(Pane):
             self.repaint()
 
     def show_filter(self, wanted: Filter) -> None:
-        """Keep only containers that a filter keeps."""
+        """Filter the containers."""
         self.filter = wanted
         if wanted.is_active:
             self.sought = wanted
         self._searchable.clear()
-        # What is chosen now comes back when the filter lets it.
+        # The current selection returns when the filter keeps it again.
         self._wanted = self._wanted or self.chosen_key
         self._arrange()
         self.repaint()
@@ -172,11 +172,11 @@ class ContainerTable(Pane):
         viewport: Size,  # noqa: ARG002  # the framework's
         width: int,  # noqa: ARG002  # the framework's
     ) -> int:
-        """Ask for as many lines as there are, in layouts that ask."""
+        """Return the height for all rows, for layouts that ask."""
         return max(len(self._lines), 1) + LINES_AROUND
 
     def on_key(self) -> None:
-        """Leave the cursor on its container from now on: the key is meant for it."""
+        """Pin the cursor to its container, because the key is meant for it."""
         self._is_touched = True
 
     def on_resize(self) -> None:
@@ -187,12 +187,12 @@ class ContainerTable(Pane):
 
     def badge(self) -> Line:
         if self.filter.error:
-            words = self._view.safe(self.filter.error.partition(":")[0])
-            return line(Span(f"filter: {words}", Role.ERROR))
-        turned = ", reversed" if self.is_reversed else ""
-        order = f", {self.order.words}{turned}"
+            error = self._view.safe(self.filter.error.partition(":")[0])
+            return line(Span(f"filter: {error}", Role.ERROR))
+        is_reversed = ", reversed" if self.is_reversed else ""
+        order = f", {self.order.words}{is_reversed}"
         if not self.filter.is_active:
-            # The header has the number; of one there is no order.
+            # A single container has no order, and the header has the count.
             return line(muted(f"{self._total}{order}")) if self._total > 1 else EMPTY
         text = self._view.safe(self.filter.text)
         kept = Span(f"filter: {text} ({self.hits})", Role.ACCENT)
@@ -211,30 +211,29 @@ class ContainerTable(Pane):
         return [self._rows.heading(self.order)]
 
     def below(self) -> Sequence[StyledLine]:
-        """Return the conditions of pods where the list leaves room for them."""
+        """Return the conditions of pods if they fit, or why the list is empty."""
         if self._lines:
             return self._conditions()
-        why = "No pods."
+        reason = "No pods."
         if self._total:
-            wanted = self._view.safe(self.filter.text)
-            why = no_match_text("container", wanted)
-        return [styled_line(line(muted(f"  {why}")))]
+            reason = no_match_text("container", self._view.safe(self.filter.text))
+        return [styled_line(line(muted(f"  {reason}")))]
 
     def row(self, index: int) -> StyledLine:
-        """Return one row of the list, as the room allows."""
+        """Return one row of the list, from the cache if its pod is unchanged."""
         entry = self._lines[index]
         pod, container = self._snapshots(entry)
-        rows, is_chosen = self._rows, index == self.viewport.cursor
+        rows, is_selected = self._rows, index == self.viewport.cursor
         self._forget_rows(rows)
-        known = self._known_rows.get((entry.key, is_chosen))
+        known = self._known_rows.get((entry.key, is_selected))
         if known is not None and known[0] is pod:
             return known[1]
-        shown = rows.of_container(pod, container, is_chosen=is_chosen)
-        self._known_rows[entry.key, is_chosen] = pod, shown
+        shown = rows.of_container(pod, container, is_selected=is_selected)
+        self._known_rows[entry.key, is_selected] = pod, shown
         return shown
 
     def on_click(self, event: Click) -> None:
-        """Choose a row, or sort by the heading that is clicked on; again reverses."""
+        """Sort by the clicked heading; a second click reverses the order."""
         if self.is_bare or event.y != 1:
             return
         order = self._rows.order_at(event.x - 1)
@@ -245,35 +244,35 @@ class ContainerTable(Pane):
             self.action_sort(order)
 
     def action_copy_pane(self) -> None:
-        """Copy the line of the chosen container."""
-        chosen = self.chosen_container
-        if chosen is not None:
-            pod, container = chosen
+        """Copy the line of the selected container."""
+        selected = self.chosen_container
+        if selected is not None:
+            pod, container = selected
             shown = container_cells(pod, container, self._view)
             name = f"{self._view.safe(self._names.get(pod.pod.uid, ''))}/{shown.name}"
-            parts = (shown.state, shown.restarts, *shown.probes)
-            words = [name, *(text_of(part).strip() for part in parts)]
-            self.post_message(CopyRequested("  ".join(words)))
+            cells_shown = (shown.state, shown.restarts, *shown.probes)
+            texts = [name, *(text_of(cell).strip() for cell in cells_shown)]
+            self.post_message(CopyRequested("  ".join(texts)))
 
     def action_sort(self, by: str = "") -> None:
-        """Sort by something else; without a word, by what comes next."""
+        """Change the order; without an argument, to the next one."""
         self.order = ContainerOrder(by) if by else self.order.following
-        self._let_go()
+        self._sort_again()
 
     def action_hit(self, step: int) -> None:
-        """Go to the next hit of what was looked for, or the one before."""
+        """Go to the next match of the last filter, or to the previous one."""
         if self.sought.is_active:
             self.viewport.find_hit(step, self._is_sought)
 
     def action_reverse(self) -> None:
         self.is_reversed = not self.is_reversed
-        self._let_go()
+        self._sort_again()
 
     def _chosen(self) -> None:
         self._is_touched = True
         self._wanted = self.chosen_key
         if self._hands_on is None:
-            self._hands_on = self.set_timer(_HANDS_ON_SECONDS, self._let_go)
+            self._hands_on = self.set_timer(_HANDS_ON_SECONDS, self._sort_again)
         else:
             self._hands_on.reset()
         self._on_choice()
@@ -290,22 +289,20 @@ class ContainerTable(Pane):
         )
 
     def _forget_rows(self, rows: ContainerRows) -> None:
-        """Forget all rows if another view, width or name puts them into other words."""
+        """Clear the cache of rows if the view, the width or the names have changed."""
         token = (rows, rows.view.token)
         if token != self._rows_token:
             self._rows_token = token
             self._known_rows.clear()
 
     def _conditions(self) -> Sequence[StyledLine]:
-        """Return the conditions of all pods that are listed, or else of the chosen one,
-        or nothing.
-        """
+        """Return the conditions of all pods, else of the selected one, if they fit."""
         room = self.inner_height - len(self.above()) - len(self._lines)
-        chosen = self.chosen_container
-        if self.is_bare or chosen is None or room < _LEAST_ROOM_FOR_CONDITIONS:
+        selected = self.chosen_container
+        if self.is_bare or selected is None or room < _LEAST_ROOM_FOR_CONDITIONS:
             return ()
         listed = dict.fromkeys(list_line.pod_index for list_line in self._lines)
-        for pods in ([self._pods[index] for index in listed], [chosen[0]]):
+        for pods in ([self._pods[index] for index in listed], [selected[0]]):
             lines = self._side_by_side(pods)
             if lines and len(lines) < room:
                 return lines
@@ -328,8 +325,8 @@ class ContainerTable(Pane):
                 lines.append(((" ", PLAIN), *chain.from_iterable(texts)))
         return lines
 
-    def _let_go(self) -> None:
-        """Sort again, now that nobody moves in the list or somebody wants it so."""
+    def _sort_again(self) -> None:
+        """Sort the list, even if the order is frozen after a move."""
         if self._hands_on is not None:
             self._hands_on.stop()
             self._hands_on = None
@@ -337,7 +334,7 @@ class ContainerTable(Pane):
         self.repaint()
 
     def _arrange(self) -> None:
-        """Lay out the rows again if need be; keep cursor and scroll on their row."""
+        """Lay out the rows again if needed; keep the cursor and its line on screen."""
         pods = [pod.pod for pod in self._pods]
         is_known = len(pods) == len(self._laid_out) and all(
             map(is_, pods, self._laid_out)
@@ -363,7 +360,7 @@ class ContainerTable(Pane):
             self.refresh(layout=True)
         self.viewport.cursor = self._cursor_for(self._wanted or before)
         if self.chosen_key == before:
-            # What comes to the top of a list that is not scrolled is to be seen there.
+            # In a list that is not scrolled, rows that move to the top stay visible.
             is_in_sight = (
                 is_known
                 and not self.viewport.top
@@ -387,15 +384,23 @@ class ContainerTable(Pane):
         self._index = {line.key: index for index, line in enumerate(lines)}
 
     def _look_at_names(self) -> ListedNames:
-        """Find out what room names need, and what others can do without."""
+        """Return the length of the longest name, and the unused types of probe."""
         containers = [
             (f"{self._names[pod.pod.uid]}/{container.container.name}", container)
             for pod in self._pods
             for container in pod.containers
         ]
-        used = {probe.key.probe_type for _, one in containers for probe in one.probes}
+        used = {
+            probe.key.probe_type
+            for _, container in containers
+            for probe in container.probes
+        }
         longest = max(
-            (len(f"{name} {kind(one)}".rstrip()) for name, one in containers), default=0
+            (
+                len(f"{name} {kind(container)}".rstrip())
+                for name, container in containers
+            ),
+            default=0,
         )
         return ListedNames(longest, frozenset(ProbeType) - used)
 
@@ -409,15 +414,16 @@ class ContainerTable(Pane):
         return known
 
     def _snapshots(self, line: ListLine) -> tuple[PodSnapshot, ContainerSnapshot]:
-        """Return the values of the pod and the container that a row is about."""
+        """Return the snapshots of a row's pod and container."""
         pod = self._pods[line.pod_index]
         return pod, pod.containers[line.container_index]
 
     def _cursor_for(self, key: ContainerKey | None) -> int:
         """Return the row of that container, or the first one if it is gone.
 
-        Until a person has pressed a key here it is the worst one, whichever that is.
-        Who is in another pane or screen looks at the chosen one: then it stays, too.
+        Until the user has pressed a key here, the cursor stays on the worst container
+        instead. With the focus elsewhere it follows its container, too, because the
+        other pane or screen shows that one.
         """
         if key is None or not self._lines:
             return 0
@@ -439,12 +445,12 @@ class ContainerTable(Pane):
         return self.sought.keeps(text, pod.pod.labels)
 
     def _text(self, pod: PodSnapshot, container: ContainerSnapshot) -> str:
-        """Return a container as a filter looks at it."""
+        """Return the text of a container for filters."""
         name = object_name(self._names, pod.pod.uid, container.container.name)
         return f"{name} {state(pod, container, self._view).text}"
 
     def _keeps(self, pod: PodSnapshot, container: ContainerSnapshot) -> bool:
-        """Ask the filter, but only for pods that have changed since the last time."""
+        """Return whether the filter keeps a container, cached while its pod is same."""
         key = ContainerKey(pod.pod.uid, container.container.name)
         known = self._searchable.get(key)
         if known is not None and known[0] is pod:
@@ -455,5 +461,5 @@ class ContainerTable(Pane):
 
 
 def _shortened(condition: StyledLine, width: int) -> StyledLine:
-    """Return a line without its last part, a reason, if that would be cut."""
+    """Return a line without its last part, the reason, if the line does not fit."""
     return condition if cells(condition) <= width else condition[:-1]

@@ -1,4 +1,4 @@
-"""The chosen event in full, below the list of events."""
+"""The selected event in full, below the list of events."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _ROOM_FOR_HINT = 1
 
 
 class EventDetail:
-    """The chosen event in full: its tick, and what a cluster shows of it.
+    """The selected event in full: its tick, and what a cluster shows of it.
 
     Args:
-        hint: what keys do with the chosen event.
+        hint: the keys for the selected event.
     """
 
     def __init__(self, hint: Line = EMPTY) -> None:
@@ -35,28 +35,28 @@ class EventDetail:
         self._past = SessionHistory(())
 
     def update(self, cluster: ClusterEvents, past: SessionHistory) -> None:
-        """Set what a cluster would show of the log, and the ticks behind it."""
+        """Set the cluster's events, and the session's ticks."""
         self._cluster, self._past = cluster, past
 
     def with_tick(self, shown: EventLine) -> EventLine:
-        """Return a line with the tick behind it, if there is one."""
+        """Return a line with its tick, if it has one."""
         if not shown.tick_sequence:
             return shown
         return replace(shown, tick=self._past.tick(shown.tick_sequence))
 
     def fold(self, chosen: StoryRow) -> AggregatedEvent | None:
-        """Return what a cluster shows of the newest event in a row."""
+        """Return the aggregate of the newest event in a row, None if it has none."""
         folds = (self._cluster.of(shown.sequence) for shown in reversed(chosen.lines))
         return next((fold for fold in folds if fold is not None), None)
 
     def format_as_kubectl(self, chosen: StoryRow, view: View) -> str:
-        """Return what `kubectl describe` would show of a row; empty if nothing."""
+        """Format a row as `kubectl describe` does; empty if it would not show it."""
         return format_as_kubectl(self.fold(chosen), view)
 
     def rows(
         self, pane: EventPane, chosen: StoryRow, head: EventLine
     ) -> Sequence[StyledLine]:
-        """Return always as many lines, so that none jumps."""
+        """Return the detail, padded to a fixed height so that nothing jumps."""
         if pane.is_bare or pane.inner_height < _LEAST_HEIGHT:
             return ()
         height = min(pane.inner_height // 2 - 1, _MOST_DETAIL_LINES)

@@ -1,4 +1,4 @@
-"""The log of events and of changes that a cluster never shows."""
+"""The log of events, and of changes that a cluster does not show."""
 
 from __future__ import annotations
 
@@ -58,21 +58,21 @@ _BARE = (
 )
 _TALL_ENOUGH_FOR_HEADINGS = 8
 _LEAST_OF_MESSAGES = 48
-"""Cells that messages keep where objects would like to have more."""
+"""The cells that long names of objects leave to messages."""
 
 _BEFORE_OBJECT = 2
-"""Columns before the one that says what a row is about."""
+"""The number of columns before the object."""
 
 
 class EventPane(Pane):
-    """Newest at the bottom; follows until a person looks at something older.
+    """The event log, newest at the bottom; it follows until the user moves up.
 
-    It has one owner, who gives it every line once, or the whole log again and again.
+    Its owner calls either `show` with every line once, or `read` with the whole log.
 
     Args:
-        view: how values are put into words.
-        detail: the chosen event in full, where that is shown below the list.
-        is_ascii: draw with ASCII only.
+        view: how values are shown.
+        detail: the pane's lower part with the selected event, if it is shown.
+        is_ascii: whether to draw with ASCII only.
     """
 
     KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (
@@ -97,26 +97,26 @@ class EventPane(Pane):
         self._counts = (0, 0)
         self._longest_object = 0
         self.names_objects = True
-        """Whether each row says what it is about: not where that is always the same."""
+        """Whether rows name their object; off if it is always the same."""
         self._token: object = None
         self.faults_only = False
         self.shows_state = detail is not None
         self.is_cluster_only = False
-        """Whether there are only lines of a cluster, each in a row of its own."""
+        """Whether only a cluster's events are shown, each in a row of its own."""
         self.pod_uid = ""
-        """The pod that all lines shown are about, empty for all pods."""
+        """The pod whose lines are shown, empty for all pods."""
         self._pod_name = ""
         self._source: EventLineBuffer | None = None
         self._read = 0
 
     @property
     def is_marked(self) -> bool:
-        """The cursor is seen all the time where the lines below are about it."""
+        """Whether the cursor is visible: always if its event is shown below."""
         return self.has_focus or self._detail is not None
 
     @property
     def hits(self) -> str:
-        """How many lines the filter keeps, in words."""
+        """The number of lines that the filter keeps: `3 of 12`."""
         return f"{self._kept_lines} of {len(self._all)}"
 
     @property
@@ -135,7 +135,7 @@ class EventPane(Pane):
         return self._detail.with_tick(chosen.head)
 
     def read(self, log: EventLineBuffer, counts: tuple[int, int], view: View) -> None:
-        """Show what is new in a log; another one than before is read anew."""
+        """Show the new lines of a log; another log is read from its beginning."""
         if log is not self._source:
             self._source, self._read = log, 0
             self.forget()
@@ -146,7 +146,7 @@ class EventPane(Pane):
     def show(
         self, fresh: Iterable[EventLine], counts: tuple[int, int], view: View
     ) -> None:
-        """Add lines; `counts` is how many warnings and normal events there were."""
+        """Add lines; `counts` are the numbers of warnings and of normal events."""
         lines = list(fresh)
         token = (counts, view.token, self.names_objects)
         if not lines and token == self._token:
@@ -165,7 +165,7 @@ class EventPane(Pane):
         self.viewport.show()
 
     def clear(self) -> None:
-        """Forget every line: the session went back in time."""
+        """Remove all lines and return to the newest, after a seek backwards."""
         self.forget()
         self._token = None
         self.viewport.go_to_newest()
@@ -176,39 +176,39 @@ class EventPane(Pane):
         self._kept_lines = self._state_lines = 0
 
     def show_pod(self, pod_uid: str, name: str = "") -> None:
-        """Keep only lines about one pod; an empty UID keeps all."""
+        """Show only lines of one pod; an empty UID stands for all."""
         self.pod_uid, self._pod_name = pod_uid, name
         self._select_again()
 
     def show_filter(self, wanted: Filter) -> None:
-        """Keep only lines that a filter keeps."""
+        """Filter the lines."""
         self.filter = wanted
         if wanted.is_active:
             self.viewport.sought = wanted
         self._select_again()
 
     def title(self) -> Line:
-        words = "follow" if self.viewport.is_following else "follow off"
+        following = "follow" if self.viewport.is_following else "follow off"
         faults = "  warnings only" if self.faults_only else ""
         scope = f"  only {self.view.safe(self._pod_name)}" if self._pod_name else ""
         if not scope and self.inner_width >= _WIDE_ENOUGH:
             scope = "  all pods"
-        gone = f"  {self._all.evicted} older dropped" if self._all.evicted else ""
-        found = f"  filter: {self.view.safe(self.filter.text)} ({self.hits})"
+        dropped = f"  {self._all.evicted} older dropped" if self._all.evicted else ""
+        filtered = f"  filter: {self.view.safe(self.filter.text)} ({self.hits})"
         return line(
             "3 ",
             strong("Events"),
-            muted(f"  {words}{faults}{scope}{gone}{self._hidden()}"),
-            Span(found if self.filter.is_active else "", Role.ACCENT),
+            muted(f"  {following}{faults}{scope}{dropped}{self._hidden()}"),
+            Span(filtered if self.filter.is_active else "", Role.ACCENT),
         )
 
     def badge(self) -> Line:
         warnings, normals = self._counts
         is_narrow = self.inner_width < _WIDE_ENOUGH
-        words = ("W", "N") if is_narrow else ("Warning", "Normal")
+        warning, normal = ("W", "N") if is_narrow else ("Warning", "Normal")
         return line(
-            Span(f"{words[0]} {warnings}", Role.WARNING if warnings else Role.MUTED),
-            muted(f"  {words[1]} {normals}"),
+            Span(f"{warning} {warnings}", Role.WARNING if warnings else Role.MUTED),
+            muted(f"  {normal} {normals}"),
         )
 
     def count(self) -> int:
@@ -221,16 +221,16 @@ class EventPane(Pane):
         return [row(headings(columns), columns, self.inner_width)]
 
     def below(self) -> Sequence[StyledLine]:
-        """Return the chosen line in full, or why there is none and what to do."""
+        """Return the selected line in full, or why there is none and what to do."""
         chosen, head = self.chosen_row, self.chosen_line
         if chosen is not None and head is not None:
             return () if self._detail is None else self._detail.rows(self, chosen, head)
-        words = "No events yet."
+        reason = "No events yet."
         if self.filter.is_active:
-            words = no_match_text("event", self.view.safe(self.filter.text))
+            reason = no_match_text("event", self.view.safe(self.filter.text))
         elif self.faults_only:
-            words = "No warnings."
-        return [styled_line(line(muted(f" {words}")))]
+            reason = "No warnings."
+        return [styled_line(line(muted(f" {reason}")))]
 
     def row(self, index: int) -> StyledLine:
         """Return one row of the story, in columns."""
@@ -244,7 +244,7 @@ class EventPane(Pane):
             shown.message_cell(self.view),
         ]
         if shown.is_note:
-            # It is about no object: its text begins where that would stand.
+            # A note has no object: its text begins in that column.
             columns = (*columns[:_BEFORE_OBJECT], Column(""))
             taken = sum(column.width or 0 for column in columns) + _BEFORE_OBJECT
             room = self.inner_width - taken
@@ -274,24 +274,24 @@ class EventPane(Pane):
 
     @property
     def indent(self) -> int:
-        """How far messages stand to the right."""
+        """The indentation of messages, in cells."""
         columns = self._columns()[:-1]
         return sum(column.width or 0 for column in columns) + len(columns)
 
     def searchable(self, index: int) -> str:
-        """Return a row as a filter looks at it."""
+        """Return the text of a row for filters."""
         lines = self._story.rows[index].lines
         return self.view.mask.text(" ".join(shown.searchable for shown in lines))
 
     def copy_text(self, index: int) -> str:
-        """Return the lines of a row as they are copied."""
+        """Return the lines of a row for copying."""
         lines = self._story.rows[index].lines
         return "\n".join(format_event_line(shown, self.view) for shown in lines)
 
     def copy_as_kubectl(self) -> str:
-        """Return the chosen event as `kubectl describe` shows it, else as it is here.
+        """Return the selected event as `kubectl describe` shows it, else as shown here.
 
-        It is empty where no event is chosen.
+        Empty if no event is selected.
         """
         chosen = self.chosen_row
         if chosen is None or self._detail is None:
@@ -308,7 +308,7 @@ class EventPane(Pane):
         self._select_again()
 
     def _hidden(self) -> str:
-        """Return how many lines of state are left out, in words."""
+        """Format the number of hidden lines of state, empty if there is none."""
         if self.shows_state or not self._state_lines:
             return ""
         plural = "" if self._state_lines == 1 else "s"
@@ -328,7 +328,7 @@ class EventPane(Pane):
     def _fixed_cells(
         self, shown: StoryRow, columns: Sequence[Column], also: str
     ) -> list[Line]:
-        """Return the cells of all columns but the message."""
+        """Return the cells of all columns except the message."""
         times = self.view.times
         time = times.clock(shown.at) if self.is_bare else times.stamp(shown.at)
         marker = line(strong(">")) if also else line()
@@ -339,7 +339,7 @@ class EventPane(Pane):
         return [*cells, shown.event_cell(self.view, fixed[-1].width or 0)]
 
     def _extend_story(self, first: int) -> int:
-        """Add the lines from a place on to the story; return how many rows are new."""
+        """Add the lines from number `first` on; return the number of new rows."""
         kept = self._kept(first)
         self._count(kept, self._kept_lines, self._state_lines)
         if not self.shows_state and not self.is_cluster_only:
@@ -349,18 +349,17 @@ class EventPane(Pane):
     def _count(
         self, kept: Sequence[EventLine], before: int = 0, state: int = 0
     ) -> None:
-        """Count the lines that filter and faults leave, and those of state in them."""
+        """Update the counts of kept lines, and of lines of state among them."""
         self._kept_lines = before + len(kept)
         self._state_lines = state + sum(shown.is_state for shown in kept)
 
     def _kept(self, first: int) -> list[EventLine]:
-        """Return the lines from a place on that filter and faults leave."""
-        wanted = self.filter
-        if not wanted.is_active:
+        """Return the lines from number `first` that pass all filters."""
+        if not self.filter.is_active:
             lines = self._all.since(first)
         else:
             mask = self.view.mask
-            # Put together once: a long log is searched at every key that is typed.
+            # Cached, because a long log is searched again with each typed key.
             self._texts += (
                 mask.text(event_line.searchable)
                 for event_line in self._all.since(self._all.evicted + len(self._texts))
@@ -368,7 +367,8 @@ class EventPane(Pane):
             fresh = self._all.since(first)
             texts = self._texts[len(self._texts) - len(fresh) :]
             pairs = zip(fresh, texts, strict=True)
-            lines = [event_line for event_line, text in pairs if wanted.keeps(text)]
+            keeps = self.filter.keeps
+            lines = [event_line for event_line, text in pairs if keeps(text)]
         if self.pod_uid:
             lines = [
                 event_line
@@ -384,12 +384,12 @@ class EventPane(Pane):
         )
 
     def _evict(self, count: int) -> None:
-        """Follow the log in letting old lines go; what is in sight stays there."""
+        """Drop evicted lines; the visible rows stay in place."""
         del self._texts[:count]
         self.viewport.drop_oldest(self._story.evict(self._all.oldest))
 
     def _select_again(self) -> None:
-        """Show what filter and faults leave, with the cursor where it was."""
+        """Filter all lines again; the cursor stays on its row."""
         chosen = self.chosen_row
         self._story, self._kept_lines, self._state_lines = Story(), 0, 0
         self._extend_story(0)
@@ -402,6 +402,6 @@ class EventPane(Pane):
 
 
 def _widened(column: Column, most: int) -> Column:
-    """Return the column of objects with so many cells, others as they are."""
+    """Return the column of objects widened to `most` cells, others unchanged."""
     width = column.width or 0
     return replace(column, width=max(most, width)) if column.keeps_end else column

@@ -1,4 +1,4 @@
-"""Where a filter is typed: at the bottom, in place of the keys."""
+"""The bar at the bottom in which a filter is typed, in place of the keys."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from probetui.tui.panes.pane import Pane
 
 
 class FilterBar(Horizontal):
-    """A line to type into; hidden until it is opened for a pane."""
+    """The input of a filter; hidden until it is opened for a pane."""
 
     KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (KeyContext.FILTER,)
     BINDINGS: ClassVar[list[BindingType]] = bindings(*KEY_CONTEXTS)
@@ -26,16 +26,16 @@ class FilterBar(Horizontal):
     def __init__(self) -> None:
         super().__init__(id="filter")
         self._pane: Pane | None = None
-        # Kept, not looked up: a key may come before they are mounted.
+        # Kept, not queried: a key may come before they are mounted.
         self._label = Static("", id="filter-label", markup=False)
         self._entry = Input(id="filter-input", compact=True, select_on_focus=False)
         self._hits = Static("", id="filter-hits", markup=False)
         self.display = False
 
     def open(self, pane: Pane) -> None:
-        """Focus the bar, to filter that pane while its text is typed."""
+        """Open and focus the bar; the pane is filtered as the user types."""
         self._pane = pane
-        if not self._entry.is_attached:  # seldom needed, and dear to style
+        if not self._entry.is_attached:  # rarely needed, and expensive to style
             self.mount(self._label, self._entry, self._hits)
         self._label.update(f" filter {pane.id} /")
         self.display = True
@@ -45,13 +45,13 @@ class FilterBar(Horizontal):
         self.show_hits()
 
     def show_hits(self) -> None:
-        """Show how many lines are left, or what is wrong with the text."""
+        """Show how many lines are kept, or what is wrong with the text."""
         if self._pane is None or not self.is_mounted:
             return
         error = self._pane.filter.error
         self._hits.set_class(bool(error), "-error")
-        words = safe_line(error or self._pane.hits)
-        self._hits.update(f" {words}   enter keeps  esc clears ")
+        status = safe_line(error or self._pane.hits)
+        self._hits.update(f" {status}   enter keeps  esc clears ")
 
     def action_clear(self) -> None:
         self._close(Filter())
@@ -60,16 +60,16 @@ class FilterBar(Horizontal):
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
         if self._pane is not None:
-            self._pane.show_filter(self._read(event.value))
+            self._pane.show_filter(self._parse(event.value))
             self.show_hits()
 
     @on(Input.Submitted)
     def _entered(self, event: Input.Submitted) -> None:
         event.stop()
-        wanted = self._read(event.value)
-        self._close(Filter() if wanted.error else wanted)
+        entered = self._parse(event.value)
+        self._close(Filter() if entered.error else entered)
 
-    def _read(self, text: str) -> Filter:
+    def _parse(self, text: str) -> Filter:
         has_labels = self._pane is not None and self._pane.HAS_LABELS
         return Filter.parse(text, has_labels=has_labels)
 

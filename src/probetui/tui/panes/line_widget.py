@@ -1,4 +1,4 @@
-"""A widget that paints lines, and only those that changed."""
+"""A widget of lines that paints only changed cells."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _NO_SIZE = Size(0, 0)
 
 
 def _changed_cells(old: StyledLine, new: StyledLine, y: int) -> Region:
-    """Return the cells of line `y` between what is the same at both its ends.
+    """Return the changed region of line `y`, between equal beginnings and ends.
 
-    Both lines have the same width. It is the whole line where a character takes more or
-    fewer cells than one: terminals disagree about some of those, and what follows them
-    is then elsewhere than it was reckoned to be.
+    Both lines have the same width. The region is the whole line if a character is not
+    one cell wide: terminals disagree about some of those widths, so that the text after
+    it may be elsewhere than expected.
     """
     width = cells(new)
     if width != len(text_of(new)) or width != len(text_of(old)):
@@ -44,18 +44,18 @@ def _changed_cells(old: StyledLine, new: StyledLine, y: int) -> Region:
     return Region(cells(new[:start]), y, cells(changed), 1)
 
 
-def _count_equal(one: StyledLine, other: StyledLine) -> int:
-    """Return how many segments are the same at the beginning of both lines."""
-    pairs = enumerate(zip(one, other, strict=False))
-    shortest = min(len(one), len(other))
+def _count_equal(first: StyledLine, second: StyledLine) -> int:
+    """Return how many segments at the beginning of both lines are equal."""
+    pairs = enumerate(zip(first, second, strict=False))
+    shortest = min(len(first), len(second))
     return next((index for index, (a, b) in pairs if a != b), shortest)
 
 
 class _PaintedLines(StylesCache):
-    """Keeps lines as they are painted.
+    """Caches painted lines.
 
-    The framework's own goes through each line once more for borders, paddings and
-    transparency, which a widget of lines has none of.
+    Textual's cache processes each line again for borders, padding and transparency,
+    which a widget of lines does not have.
     """
 
     def __init__(self, line: Callable[[int], Strip]) -> None:
@@ -84,9 +84,9 @@ class _PaintedLines(StylesCache):
 
 
 class LineWidget(Widget):
-    """A rectangle of lines; subclasses say in `content` what they are.
+    """A rectangle of lines, which subclasses return from `content`.
 
-    Nothing is read as markup. Text is made safe here once more, whoever forgot it.
+    Nothing is parsed as markup. Text is made safe here again, in case a caller forgot.
     """
 
     ALLOW_SELECT: ClassVar[bool] = True
@@ -101,25 +101,25 @@ class LineWidget(Widget):
 
     @property
     def size(self) -> Size:
-        """The cells that there are for lines: there is nothing around them.
+        """The size for lines, which is the whole widget.
 
-        The framework's own looks for the widget on its screen, which takes long.
+        Textual's property searches the layout for the widget, which is slow.
         """
         return self.outer_size
 
     @property
     def ellipsis(self) -> str:
-        """What ends a text that is cut."""
+        """The end of a text that is cut."""
         app = self.app
         is_ascii = isinstance(app, StatefulApp) and app.ui_state.options.ascii
         return "~" if is_ascii else "…"
 
     def content(self) -> Sequence[StyledLine]:
-        """Return the lines to be seen, from the top; missing ones stay blank."""
+        """Return the visible lines from the top; missing ones stay blank."""
         return ()
 
     def repaint(self) -> None:
-        """Look at the content again and paint what is not as it was."""
+        """Read the content again and paint what has changed."""
         if not self.size or not self.display:
             return
         before, size = self._painted, self._painted_size
@@ -144,11 +144,11 @@ class LineWidget(Widget):
         self._own_style = None
 
     def render_line(self, y: int) -> Strip:
-        """Return a line with the offset of each text, as selections need it."""
+        """Return a line with the offset of each segment, which selections need."""
         return self.line(y).apply_offsets(0, y)
 
     def line(self, y: int) -> Strip:
-        """Return a line as it is painted."""
+        """Return a line for painting."""
         if self._painted_size != self.size:
             self._take_content()
         width = self.size.width
@@ -170,7 +170,7 @@ class LineWidget(Widget):
         return "\n".join(line.strip() for line in lines), "\n"
 
     def selectable_text(self, line: StyledLine) -> str:
-        """Return what copying a whole line gives, character by character."""
+        """Return the text of a line for copying, with one character per cell."""
         return text_of(line)
 
     def _take_content(self) -> None:

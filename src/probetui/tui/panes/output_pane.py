@@ -1,4 +1,4 @@
-"""The output pane: what the selected probe and its container print."""
+"""The output pane: the output of the selected probe and the log of its container."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from probetui.tui.styled_text import StyledLine, styled_line
 
 
 class LogReader:
-    """Holds the tail that is read; another one takes its place.
+    """Reads the log of one container instance at a time.
 
     Args:
-        keeper: hands out tails; None where nothing keeps logs.
-        on_change: called when the tail has something new.
+        keeper: follows logs; None if the session has none.
+        on_change: called when the log has new lines.
     """
 
     def __init__(
@@ -42,11 +42,11 @@ class LogReader:
 
     @property
     def has_logs(self) -> bool:
-        """Whether there are logs at all."""
+        """Whether the session has logs."""
         return self._keeper is not None
 
     def read(self, container_id: ContainerID) -> LogTail | None:
-        """Return the tail of an instance; the empty ID closes what was read."""
+        """Return the tail of an instance's log; the empty ID closes the current one."""
         if self._tail is not None and self._tail.container_id == container_id:
             return self._tail
         self.close()
@@ -55,14 +55,14 @@ class LogReader:
         return self._tail
 
     def close(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         if self._tail is not None:
             self._tail.close()
         self._tail = None
 
 
 class OutputPane(Pane):
-    """Outputs of the probe, newest first; below them the newest lines of the log."""
+    """The probe's outputs, newest first, with the newest lines of the log below."""
 
     def __init__(self, view: View, *, is_ascii: bool = False) -> None:
         super().__init__(id="output", is_ascii=is_ascii)
@@ -107,7 +107,7 @@ class OutputPane(Pane):
         probe = self._subject.probe if self._subject is not None else None
         if probe is None:
             return []
-        # Late: on most terminals there is no room for this pane.
+        # Imported late: on most terminals this pane does not fit.
         from probetui.presentation.probe.output import output_blocks  # noqa: PLC0415
 
         shown = list(islice(output_blocks(probe, self._view), room))
@@ -118,12 +118,12 @@ class OutputPane(Pane):
         state = "" if tail is None else f" ({tail.state})"
         heading = line(muted(f"container log{state}"))
         if self._problem:
-            words = self._view.safe(self._problem)
-            return [heading, line(Span(f"  {words}", Role.WARNING))]
+            problem = self._view.safe(self._problem)
+            return [heading, line(Span(f"  {problem}", Role.WARNING))]
         if tail is None or not tail.lines:
             is_open = tail is not None and tail.state is LogState.READING
-            words = "No output yet." if is_open else "nothing printed"
-            return [heading, line(muted(f"  ({words})"))]
+            reason = "No output yet." if is_open else "nothing printed"
+            return [heading, line(muted(f"  ({reason})"))]
         newest = tail.lines[-room:]
         return [
             heading,
@@ -135,33 +135,33 @@ _NO_LOGS = "This session has no logs."
 
 
 class OutputController:
-    """Feeds an `OutputPane`; reads the log of what is chosen, while it is in sight.
+    """Updates an `OutputPane`; reads the selected container's log while it is visible.
 
     Args:
-        pane: what is fed.
-        logs: hands out logs; None where nothing keeps them.
-        on_change: called when the log has something new.
+        pane: the pane to update.
+        logs: follows logs; None if the session has none.
+        on_change: called when the log has new lines.
     """
 
     def __init__(
         self, pane: OutputPane, logs: SupportsLogs | None, on_change: Callable[[], None]
     ) -> None:
         self._pane = pane
-        self._desk = LogReader(logs, on_change)
+        self._reader = LogReader(logs, on_change)
 
     def show(self, ui_state: UiState) -> None:
-        """Show what is chosen."""
+        """Show the selected container and probe."""
         subject = ui_state.subject
         if subject is None or not self._pane.display:
-            self._desk.close()
+            self._reader.close()
             self._pane.show(subject, ui_state.view_model.view)
             return
         target = current_log(subject.container)
-        if not self._desk.has_logs:
+        if not self._reader.has_logs:
             target = LogTarget(NO_CONTAINER, _NO_LOGS)
-        tail = self._desk.read(target.container_id)
+        tail = self._reader.read(target.container_id)
         self._pane.show(subject, ui_state.view_model.view, tail, target.problem)
 
     def close(self) -> None:
-        """Read no more."""
-        self._desk.close()
+        """Stop reading."""
+        self._reader.close()

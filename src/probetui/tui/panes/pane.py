@@ -1,4 +1,4 @@
-"""A pane with a title that renders only the visible part of its content."""
+"""A pane with a title, which renders only the visible part of its content."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ ASCII_SURFACE = Frame(" ", " ", " ", " ", " ", " ", "#")
 def frame(*, is_focused: bool, is_ascii: bool, has_surface: bool = True) -> Frame:
     """Return the frame of a pane.
 
-    Only the focused one has lines: the others differ by their background, or
-    by lighter lines where the terminal's own colours leave no choice of it.
+    Only the focused pane has lines. The others differ by their background or, with the
+    terminal's own colours, by lighter lines.
     """
     if is_focused:
         return ASCII_HEAVY if is_ascii else HEAVY
@@ -65,7 +65,7 @@ def frame(*, is_focused: bool, is_ascii: bool, has_surface: bool = True) -> Fram
 
 _LOWEST_WITH_A_FRAME = 3
 LEAST_EDGE = 8
-"""Cells of the upper edge that are not for words: corners, spaces, a bit of line."""
+"""The cells of the upper edge for corners, spaces and a bit of line."""
 
 _WHEEL_LINES = 3
 
@@ -73,17 +73,17 @@ _WHEEL_LINES = 3
 class Pane(LineWidget, can_focus=True):
     """A rectangle with a title, and with a frame while it has the focus.
 
-    Without the focus the cells of the frame are margins: nothing moves when it comes.
-    Without room for a frame it is one line; `is_bare` leaves the frame away on very
-    small screens. Subclasses say what is in it: in `rows`, all of it; or, where it can
-    be long, in `count` and `row`, which is asked for the lines in sight only. Where
-    its lines are a list they give it a viewport with a cursor.
+    Without the focus the frame's cells are margins, so that nothing moves with the
+    focus. A pane that is too low for a frame is one line; `is_bare` removes the frame
+    on very small screens. Subclasses return their content from `rows` as a whole or, if
+    it can be long, from `count` and `row`, which is called for visible lines only. A
+    pane that is a list has a viewport with a cursor.
     """
 
     HAS_LABELS: ClassVar[bool] = False
-    """Whether the lines are of things that have labels, which a filter can name."""
+    """Whether the lines are objects with labels, which a filter can select."""
     MARGIN: ClassVar[int] = 1
-    """Cells left free on both sides of rows where the pane has a frame."""
+    """The free cells on both sides of rows, if the pane has a frame."""
 
     KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (KeyContext.PANE,)
     BINDINGS: ClassVar[list[BindingType]] = bindings(*KEY_CONTEXTS)
@@ -98,42 +98,42 @@ class Pane(LineWidget, can_focus=True):
 
     @property
     def ellipsis(self) -> str:
-        """What ends a text that is cut."""
+        """The end of a text that is cut."""
         return "~" if self.is_ascii else "…"
 
     @property
     def inner_width(self) -> int:
-        """Cells in a line inside the frame."""
+        """The width inside of the frame, in cells."""
         return self.size.width - (0 if self.is_bare else 2)
 
     @property
     def inner_height(self) -> int:
-        """Lines inside the frame."""
+        """The height inside of the frame, in lines."""
         return max(self.size.height - (0 if self.is_bare else 2), 0)
 
     @property
     def visible_rows(self) -> int:
-        """How many lines of content there is room for; at least one."""
+        """The number of lines for content; at least one."""
         return max(self.inner_height - len(self.above()) - len(self.below()), 1)
 
     def title(self) -> Line:
-        """Return what stands at the left of the frame."""
+        """Return the left part of the upper edge."""
         return EMPTY
 
     def badge(self) -> Line:
-        """Return what stands at the right of the frame."""
+        """Return the right part of the upper edge."""
         return EMPTY
 
     def pill(self) -> Line:
-        """Return what stands at the right of the lower edge."""
+        """Return the right part of the lower edge."""
         return self.viewport.pill()
 
     def rows(self) -> Sequence[StyledLine]:
-        """Return all lines of content as they are now, without the margin."""
+        """Return all lines of content, without the margin."""
         return ()
 
     def count(self) -> int:
-        """Return how many lines of content there are."""
+        """Return the number of lines of content."""
         return len(self._all_rows)
 
     def row(self, index: int) -> StyledLine:
@@ -143,20 +143,20 @@ class Pane(LineWidget, can_focus=True):
 
     @property
     def hits(self) -> str:
-        """How many lines a filter keeps, in words."""
+        """The number of lines that the filter keeps, as text."""
         return ""
 
     def show_filter(self, wanted: Filter) -> None:
-        """Keep only lines that a filter keeps, where the pane has a list."""
+        """Filter the lines, if the pane has a list."""
         self.filter = wanted
 
     @property
     def row_width(self) -> int:
-        """Cells that a row has."""
+        """The width of a row, in cells."""
         return self.inner_width - 2 * self._margin
 
     def broken(self, lines: Sequence[Line], indent: int) -> list[StyledLine]:
-        """Return lines as rows; where one is too long it goes on `indent` cells in."""
+        """Wrap lines into rows; continuations are indented by `indent` cells."""
         rows: list[StyledLine] = []
         for line in lines:
             rows += wrapped(styled_line(line), self.row_width, indent=indent)
@@ -172,23 +172,23 @@ class Pane(LineWidget, can_focus=True):
 
     @property
     def title_room(self) -> int:
-        """Cells that there are for a title beside the badge."""
+        """The cells for a title beside the badge."""
         return self.size.width - LEAST_EDGE - cells(styled_line(self.badge()))
 
     def first_that_fits(self, *titles: Line) -> Line:
-        """Return the first title that has room beside the badge, or the last."""
+        """Return the first title that fits beside the badge, or else the last."""
         room = self.title_room
         fitting = (title for title in titles if cells(styled_line(title)) <= room)
         return next(fitting, titles[-1])
 
     def show_bare(self, *, is_bare: bool) -> None:
-        """Leave the frame away, or put it back."""
+        """Remove the frame, or restore it."""
         if self.is_bare != is_bare:
             self.is_bare = is_bare
             self.repaint()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return which of the pane's keys work now."""
+        """Return whether an action of the pane's keys is possible."""
         return is_allowed(self, action, parameters)
 
     def content(self) -> Sequence[StyledLine]:
@@ -211,7 +211,7 @@ class Pane(LineWidget, can_focus=True):
         return text if self.is_bare else f" {text[1:-1]} "
 
     def action_copy_pane(self) -> None:
-        """Copy what the pane shows, all of it."""
+        """Copy the whole content of the pane."""
         lines = [text_of(self.row(index)).strip() for index in range(self.count())]
         self.post_message(CopyRequested("\n".join(lines)))
 
@@ -268,7 +268,7 @@ class Pane(LineWidget, can_focus=True):
         lines = [*self.above(), *self.viewport.lines()]
         lines = lines[: max(height - len(below), 0)]
         blank = [()] * max(height - len(lines) - len(below), 0)
-        # Why there is nothing is said where the first line would be.
+        # The reason for an empty pane takes the place of the first line.
         whole: list[StyledLine] = (
             [*lines, *blank, *below] if self.count() else [*lines, *below, *blank]
         )
@@ -313,7 +313,7 @@ class Pane(LineWidget, can_focus=True):
         )
 
     def _thumb(self) -> range:
-        """Return the lines of the right edge that show which part is visible."""
+        """Return the lines of the right edge that the scroll bar's thumb takes."""
         above, rows, total = len(self.above()), self.visible_rows, self.count()
         if total <= rows:
             return range(0)

@@ -1,4 +1,4 @@
-"""What a screen has on which something is read: a line above, one pane, keys below."""
+"""The content of a screen for reading: a heading, one pane, and keys below."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from probetui.tui.view_model import ViewModel
 
 
 class ReadingArea(Vertical):
-    """Of several panes one is to be seen; it can be filtered or searched.
+    """Shows one of several panes, which can be filtered or searched.
 
     Args:
-        ui_state: what there is to see.
-        panes: the panes; the first is seen until another one is shown.
-        heading: returns what stands above them.
-        key_line: what stands below them while no filter is typed.
+        ui_state: the state of the screen.
+        panes: the panes; the first one is shown first.
+        heading: returns the line above them.
+        key_line: the line below them, unless a filter is typed.
     """
 
     KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (KeyContext.READING,)
@@ -67,7 +67,7 @@ class ReadingArea(Vertical):
             pane.show_bare(is_bare=is_below(event.size, FRAMED))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return which keys work now."""
+        """Return whether an action is possible."""
         return is_allowed(self, action, parameters)
 
     def show_pane(self, wanted: Pane) -> None:
@@ -79,7 +79,7 @@ class ReadingArea(Vertical):
 
     @on(ListViewChanged)
     def show_heading(self) -> None:
-        """Show what is said above the pane, and how much the filter keeps."""
+        """Update the heading, and the number of lines that the filter keeps."""
         view_model = self._ui_state.view_model
         clock = view_model.view.times.wall(view_model.snapshot.taken_at)
         self._top_line.show(self._heading(view_model), line(f"  {clock} "))

@@ -48,13 +48,13 @@ from probetui.tui.styled_text import (
 
 
 class SubjectPane(Pane):
-    """Shows what is chosen; goes to the ends of the strip while it has the focus.
+    """Shows a page about the selected container; has the keys of the tick strip.
 
     Args:
-        page: what is shown of it.
-        view: how values are put into words.
-        id: what the pane is called.
-        is_ascii: draw with ASCII only.
+        page: the content of the pane.
+        view: how values are shown.
+        id: the widget's ID.
+        is_ascii: whether to draw with ASCII only.
     """
 
     KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (KeyContext.PANE, KeyContext.TICKS)
@@ -75,7 +75,7 @@ class SubjectPane(Pane):
         self._token: object = None
 
     def show(self, subject: Subject | None, view: View) -> None:
-        """Show a container, or nothing; another one from its first line."""
+        """Show a container or nothing; scroll to the top for another one."""
         token = (subject, view.token, self.size, self.display)
         if self.page.IS_SCROLLED and _identity(subject) != _identity(self.subject):
             self.viewport.top = 0
@@ -96,7 +96,7 @@ class SubjectPane(Pane):
         return self.page.rows(self.subject, self)
 
     def content(self) -> Sequence[StyledLine]:
-        """Return the page on the background that its state has."""
+        """Return the page, tinted by its severity."""
         if self.size.height < self.page.LEAST_FRAMED:
             return [(*styled_line(self.page.SHORT_LABEL), *row) for row in self.rows()]
         shown = super().content()
@@ -119,28 +119,28 @@ class SubjectPane(Pane):
 
 
 class SubjectPage(ABC):
-    """What a pane shows of the chosen container."""
+    """The content of a pane about the selected container."""
 
     IS_SCROLLED: ClassVar[bool] = False
-    """Whether it begins at its first line where another container is chosen."""
+    """Whether the pane scrolls to the top when another container is selected."""
     LEAST_FRAMED: ClassVar[int] = 0
-    """Lines below which the rows stand without title and frame behind a label."""
+    """The least height of a frame; below it the rows follow a label without one."""
     SHORT_LABEL: ClassVar[Line] = EMPTY
 
     @abstractmethod
     def title(self, pane: SubjectPane) -> Line:
-        """Return what stands at the left of the frame."""
+        """Return the left part of the upper edge."""
 
     @abstractmethod
     def rows(self, subject: Subject, pane: SubjectPane) -> Sequence[StyledLine]:
-        """Return all rows about what is chosen."""
+        """Return all rows about the subject."""
 
     def badge(self, subject: Subject) -> Line:  # noqa: ARG002  # empty unless overridden
-        """Return what stands at the right of the frame."""
+        """Return the right part of the upper edge."""
         return EMPTY
 
     def tint(self, subject: Subject, view: View) -> str | None:  # noqa: ARG002  # none unless overridden
-        """Return the look of the background, None for the usual one."""
+        """Return the style name of the background, None for the usual one."""
         return None
 
     def clicked(
@@ -149,7 +149,7 @@ class SubjectPage(ABC):
         pane: SubjectPane,  # noqa: ARG002
         event: Click,  # noqa: ARG002
     ) -> Message | None:
-        """Return what a click asks for, None for nothing."""
+        """Return the message for a click, None for none."""
         return None
 
 
@@ -161,34 +161,34 @@ def _identity(subject: Subject | None) -> object:
 
 
 _BEFORE_TITLE = 2
-"""Cells of the edge: the corner and a space."""
+"""The cells of the edge before the title: the corner and a space."""
 
 _LEAST_NAME = 8
 
 
 def probes_title(pane: SubjectPane, summary: Callable[[Subject], Line]) -> Line:
-    """Return container and probes by name; `summary` is said behind if it fits."""
+    """Return the names of container and probes, and `summary` if it fits."""
     subject = pane.subject
     if subject is None:
         return line("2 ", strong("Container"))
     name = container_title(subject, pane.view)
     whole = line("2 ", strong(name), "  ")
-    words = (*whole, *probe_tabs(subject, in_letters=False))
-    kinds = probe_tabs(subject, in_letters=True)
-    room = pane.title_room - cells(styled_line((*line("2 ", "  "), *kinds)))
+    full = (*whole, *probe_tabs(subject, in_letters=False))
+    letters = probe_tabs(subject, in_letters=True)
+    room = pane.title_room - cells(styled_line((*line("2 ", "  "), *letters)))
     short = shortened(name, max(room, _LEAST_NAME), pane.ellipsis)
     return pane.first_that_fits(
-        (*words, *summary(subject)),
-        words,
-        (*whole, *kinds),
-        (*line("2 ", strong(short), "  "), *kinds),
+        (*full, *summary(subject)),
+        full,
+        (*whole, *letters),
+        (*line("2 ", strong(short), "  "), *letters),
     )
 
 
 def clicked_probe(
     subject: Subject, pane: SubjectPane, event: Click
 ) -> ProbeRequested | None:
-    """Return the probe whose name in the upper edge was clicked on."""
+    """Return the probe whose name in the upper edge was clicked, or None."""
     if event.y == 0 and not pane.is_bare:
         _, _, _, *names = pane.title()
         end = _BEFORE_TITLE + cells(styled_line(pane.title()[:3]))
@@ -200,15 +200,15 @@ def clicked_probe(
 
 
 class CardPage(SubjectPage):
-    """The verdict card of the probe that is shown, tinted by its severity."""
+    """The verdict card of the shown probe, tinted by its severity."""
 
     IS_SCROLLED = True
 
     def __init__(self) -> None:
         self.is_alone = True
-        """Whether ticks and why have no panes of their own."""
+        """Whether the panes with ticks and reason are not displayed."""
         self.is_zoomed = False
-        """Whether the card has the whole screen, and shows long lines in full."""
+        """Whether the card is zoomed, so that long lines are wrapped."""
 
     def title(self, pane: SubjectPane) -> Line:
         return probes_title(
@@ -240,13 +240,13 @@ class CardPage(SubjectPage):
 
 
 class TicksPage(SubjectPage):
-    """The ticks of each instance of the container, and what the probe printed."""
+    """The ticks of each instance of the container, and the probe's output."""
 
     def __init__(self) -> None:
         self._shown: Sequence[InstanceRow] = ()
 
     def title(self, pane: SubjectPane) -> Line:
-        del pane  # it is always the same
+        del pane  # the title is constant
         return line(strong("Ticks"))
 
     def badge(self, subject: Subject) -> Line:
@@ -263,8 +263,8 @@ class TicksPage(SubjectPage):
     def clicked(
         self, subject: Subject, pane: SubjectPane, event: Click
     ) -> Message | None:
-        """Return the tick whose mark was clicked on."""
-        del subject  # its rows are those that are shown
+        """Return a request for the tick whose mark was clicked."""
+        del subject  # its rows are in `_shown`
         inside = event.get_content_offset_capture(pane)
         index = inside.y - 1 + pane.viewport.top
         if 0 <= index < len(self._shown):
@@ -296,21 +296,21 @@ class OtherProbesPage(SubjectPage):
 
 
 _AFTER_TIME = 12
-"""Where the sentence begins behind its time."""
+"""The column at which the sentence begins, after its time."""
 
 
 class WhyPage(SubjectPage):
-    """Why the tick that is looked at did what it did, in one sentence."""
+    """The explanation of the selected tick, in one sentence."""
 
     LEAST_FRAMED = 3
     SHORT_LABEL = line(strong(" Why "), " ")
 
     def title(self, pane: SubjectPane) -> Line:
-        del pane  # it is always the same
+        del pane  # the title is constant
         return line(strong("Why"))
 
     def badge(self, subject: Subject) -> Line:
-        del subject  # it is always the same
+        del subject  # the badge is constant
         return line(muted("w in full, 5 the gates"))
 
     def rows(self, subject: Subject, pane: SubjectPane) -> Sequence[StyledLine]:

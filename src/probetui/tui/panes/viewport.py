@@ -1,7 +1,7 @@
-"""What is visible of a pane's content, and how keys, wheel and clicks move it.
+"""Viewports: the visible part of a pane's content, moved by keys, wheel and clicks.
 
-A pane has one of these: content that is scrolled, a list with a cursor, or entries
-that wrap, are searched and copied, and may be followed while they grow.
+A pane has one of three kinds: scrolled content, a list with a cursor, or entries that
+can be wrapped, searched, copied and followed while they grow.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from probetui.tui.styled_text import CURSOR, StyledLine, fit, underlined, wrappe
 
 
 class Content(Protocol):
-    """A pane, as far as its viewport has to know it."""
+    """The part of a pane that its viewport uses."""
 
     is_bare: bool
 
     @property
     def inner_width(self) -> int:
-        """Cells in a line."""
+        """The width of a line, in cells."""
 
     @property
     def visible_rows(self) -> int:
-        """How many lines of content there is room for; at least one."""
+        """The number of lines for content; at least one."""
 
     @property
     def ellipsis(self) -> str:
-        """What ends a text that is cut."""
+        """The end of a text that is cut."""
 
     def above(self) -> Sequence[StyledLine]:
         """Return lines that stay in place above the content."""
 
     def count(self) -> int:
-        """Return how many lines or entries there are."""
+        """Return the number of lines or entries."""
 
     def row(self, index: int) -> StyledLine:
-        """Return one of them on one line."""
+        """Return a line, or an entry on one line."""
 
     def repaint(self) -> None:
         """Paint what has changed."""
@@ -51,24 +51,24 @@ class Content(Protocol):
 
 
 class Entries(Content, Protocol):
-    """A pane of entries; only those in sight are ever put into words."""
+    """A pane of entries, of which only visible ones are formatted."""
 
     @property
     def indent(self) -> int:
-        """How far the second and further lines of an entry stand to the right."""
+        """The indentation of an entry's continuation lines, in cells."""
 
     @property
     def is_marked(self) -> bool:
-        """Whether the cursor is to be seen."""
+        """Whether the cursor is visible."""
 
     def entry(self, index: int, also: str) -> StyledLine:
-        """Return one entry on one line, however long; `also` is a name for its look."""
+        """Return an entry on one line of any length; `also` is one more style name."""
 
     def searchable(self, index: int) -> str:
-        """Return the text of an entry, as a filter looks at it."""
+        """Return the text of an entry for filters."""
 
     def copy_text(self, index: int) -> str:
-        """Return what copying an entry gives."""
+        """Return the text of an entry for copying."""
 
 
 class Viewport:
@@ -77,14 +77,14 @@ class Viewport:
     def __init__(self, pane: Content) -> None:
         self.pane = pane
         self.top = 0
-        """The first line of the content that is visible."""
+        """The index of the first visible line."""
 
     def move(self, step: int) -> None:
-        """Go up or down by a line, as a key says."""
+        """Move by `step` lines."""
         self.scroll(step)
 
     def move_page(self, direction: int) -> None:
-        """Go up or down by as many lines as are visible."""
+        """Move by a page, up (-1) or down (1)."""
         self.scroll(direction * self.pane.visible_rows)
 
     def move_to_start(self) -> None:
@@ -96,52 +96,52 @@ class Viewport:
         self.scroll(self.pane.count())
 
     def scroll(self, step: int) -> None:
-        """Move what is visible, as far as there is something to see."""
+        """Scroll by `step` lines, within the content."""
         self.top = self.within(self.top + step)
         self.pane.repaint()
 
     def click(self, y: int) -> None:
-        """Do what follows from a click on a line of the pane."""
+        """Handle a click on a line of the pane."""
 
     def keep_in_sight(self) -> None:
-        """See to it that what is chosen is visible, as the size has changed."""
+        """Keep the selection visible after a change of size."""
 
     def within(self, top: int) -> int:
-        """Return the first visible line nearest to `top` that leaves no room empty."""
+        """Return the nearest valid value of `top`, which leaves no room empty."""
         return max(0, min(top, self.pane.count() - self.pane.visible_rows))
 
     def lines(self) -> Sequence[StyledLine]:
-        """Return the lines of content from the top down, as many as there is room."""
+        """Return the visible lines of content."""
         end = min(self.top + self.pane.visible_rows, self.pane.count())
         return [self.pane.row(index) for index in range(self.top, end)]
 
     def pill(self) -> Line:
-        """Return what is said about lines that are not visible."""
+        """Return a remark about lines that are not visible."""
         return EMPTY
 
-    # -- keys of entries, which only some content has
+    # -- keys of entries, which other viewports ignore
 
     def toggle_wrap(self) -> None:
         """Show entries in full, or one line of each."""
 
     def toggle_follow(self) -> None:
-        """Stay at the newest entry, or stay where one is."""
+        """Follow the newest entry, or stop following."""
 
     def find_next(self, step: int) -> None:
-        """Go to the next hit of what was looked for, or the one before."""
+        """Go to the next match of the last filter, or to the previous one."""
 
     def copy_entry(self) -> None:
-        """Copy the chosen entry."""
+        """Copy the selected entry."""
 
 
 class ListViewport(Viewport):
     """A list with a cursor.
 
     Args:
-        pane: has the lines.
-        is_choice: whether a line can be chosen, by default every one; the cursor skips
-            the others (headings).
-        on_chosen: called when a line is chosen.
+        pane: the pane with the lines.
+        is_choice: returns whether a line can be selected; by default all can. The
+            cursor skips the others, such as headings.
+        on_chosen: called when a line is selected.
     """
 
     def __init__(
@@ -153,14 +153,14 @@ class ListViewport(Viewport):
     ) -> None:
         super().__init__(pane)
         self.cursor = 0
-        """The line of the content that is chosen; 0 if there is none."""
+        """The index of the selected line; 0 if there is none."""
         self._is_choice = is_choice
         self._on_chosen = on_chosen
 
     def is_choice(self, index: int) -> bool:
-        """Return whether a line can be chosen."""
-        is_there = 0 <= index < self.pane.count()
-        return is_there and (self._is_choice is None or self._is_choice(index))
+        """Return whether a line exists and can be selected."""
+        exists = 0 <= index < self.pane.count()
+        return exists and (self._is_choice is None or self._is_choice(index))
 
     def move(self, step: int) -> None:
         self.choose_nearest(self.cursor + step, step)
@@ -184,11 +184,11 @@ class ListViewport(Viewport):
         self.choose(self.cursor)
 
     def offset_of(self, y: int) -> int:
-        """Return how far below the first visible line a line of the pane is."""
+        """Return the offset of the pane's line `y` from the first visible line."""
         return y - len(self.pane.above()) - (0 if self.pane.is_bare else 1)
 
     def choose(self, index: int) -> None:
-        """Put the cursor on a line and bring it into sight."""
+        """Move the cursor to a line, and scroll it into view."""
         self.cursor = index
         if index < self.top:
             self.top = index
@@ -197,7 +197,7 @@ class ListViewport(Viewport):
         self.top = self.within(self.top)
 
     def choose_nearest(self, index: int, step: int) -> None:
-        """Choose that line or the next one in the direction of `step` that can be."""
+        """Select a line, or the next selectable one in the direction of `step`."""
         direction = 1 if step > 0 else -1
         for way in (direction, -direction):
             candidate = index
@@ -211,7 +211,7 @@ class ListViewport(Viewport):
                 candidate += way
 
     def find_hit(self, step: int, is_hit: Callable[[int], bool]) -> None:
-        """Choose the next line that is a hit, or the one before; in a circle."""
+        """Select the next match or the previous one, wrapping around at the end."""
         count = self.pane.count()
         for distance in range(1, count + 1):
             index = (self.cursor + step * distance) % count
@@ -220,7 +220,7 @@ class ListViewport(Viewport):
                 return
 
     def drop_oldest(self, count: int) -> None:
-        """Stay on the same lines, now that so many are gone at the start."""
+        """Keep cursor and scroll position on their lines after `count` were dropped."""
         self.cursor = max(self.cursor - count, 0)
         self.top = max(self.top - count, 0)
 
@@ -229,33 +229,34 @@ class EntryViewport(ListViewport):
     """Entries that take one line each or, wrapped, as many as they need.
 
     Args:
-        pane: has the entries.
-        follows: stay at the newest, at the bottom, until something older is looked at.
+        pane: the pane with the entries.
+        follows: whether to stay at the newest entry, at the bottom, until the user
+            moves up.
     """
 
     def __init__(self, pane: Entries, *, follows: bool = False) -> None:
-        super().__init__(pane, on_chosen=self._look_where_it_is)
+        super().__init__(pane, on_chosen=self._cursor_moved)
         self._entries = pane
         self._can_follow = follows
         self.is_following = follows
         self._unseen = 0
         self.wraps = False
         self.sought = Filter()
-        """What was typed last; to be found again when nothing is filtered any more."""
+        """The last filter, for `n` and `N` after the list is unfiltered."""
 
     def show(self) -> None:
-        """Paint what has changed, and say so to the screen."""
+        """Paint what has changed, and notify the screen."""
         self.pane.repaint()
         self.pane.post_message(ListViewChanged())
 
     # -- what is drawn
 
     def look_of(self, index: int) -> str:
-        """Return the name of the look that an entry has besides its own."""
+        """Return the additional style name of an entry: the cursor's, or none."""
         return CURSOR if self._entries.is_marked and index == self.cursor else ""
 
     def underlined(self, shown: StyledLine) -> StyledLine:
-        """Return an entry with what was looked for underlined."""
+        """Return an entry with the matches of the last filter underlined."""
         if not self.sought.is_active:
             return shown
         text = "".join(segment for segment, _ in shown)
@@ -336,7 +337,7 @@ class EntryViewport(ListViewport):
         return max(0, min(top, last, self.pane.count() - 1))
 
     def _lines_between(self, start: int, stop: int) -> int:
-        """Return how many lines entries take, or at least more than there is room."""
+        """Return how many lines entries take; stop counting above the visible lines."""
         lines = 0
         for index in range(stop - 1, start - 1, -1):
             lines += len(self.block(index))
@@ -347,7 +348,7 @@ class EntryViewport(ListViewport):
     # -- following
 
     def add_newest(self, count: int) -> None:
-        """Count newly added entries; scroll to the newest one when following."""
+        """Scroll to the newest entry if following, else count the new ones."""
         if self.is_following:
             self.go_to_newest()
         else:
@@ -359,13 +360,13 @@ class EntryViewport(ListViewport):
         self._unseen = 0
 
     def follow(self, *, is_following: bool) -> None:
-        """Stay at the newest entry from now on, or stay where one is."""
+        """Follow the newest entry from now on, or stop following."""
         self.is_following = is_following and self._can_follow
         if self.is_following:
             self._unseen = 0
 
-    def _look_where_it_is(self) -> None:
-        """Stop following when something older is chosen, and start at the last."""
+    def _cursor_moved(self) -> None:
+        """Follow if the last entry is selected, else stop following."""
         self.follow(is_following=self.cursor >= self.pane.count() - 1)
         self.pane.post_message(ListViewChanged())
 
