@@ -1,4 +1,4 @@
-"""The program on the screen: one subscription, and the keys that work everywhere."""
+"""The Textual app: the subscription to the session, and keys that work everywhere."""
 
 from __future__ import annotations
 
@@ -97,21 +97,21 @@ _PANE_NAMES = {
     "life-trace": "the decision trace",
     "last-step": "the last step",
 }
-"""What the help calls a pane whose ID is no word of the screen."""
+"""The names of panes in the help, if they are not the panes' ids."""
 
 
 class ProbetuiApp(StatefulApp, inherit_bindings=False):
-    """Shows a session and hands it what a person asks for; decides nothing.
+    """Shows a session and sends it the user's commands.
 
     Args:
-        session: what is looked at; the app neither starts nor ends it.
-        options: how the screen looks and what its keys may do.
-        mask: what is secret apart from the pods' own values.
-        host: what the program around the screen can do for it.
+        session: the session to show; the app neither starts nor ends it.
+        options: the options of the screen and its keys.
+        mask: masks secrets other than the pods' own values.
+        host: the services of the program around the screen.
     """
 
-    # That of the first screen too: later it would be read for itself, with all the rest
-    # again.
+    # With the first screen's style sheet, which would otherwise be parsed later,
+    # together with all the others again.
     CSS_PATH: ClassVar[list[str | PurePath]] = [
         _STYLES / "app.tcss",
         _STYLES / "main.tcss",
@@ -140,7 +140,7 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
             self.theme = options.theme
         elif "TEXTUAL_THEME" not in os.environ:
             self.theme = DARK
-        # Another driver was chosen by a variable of Textual's.
+        # TEXTUAL_DRIVER may have chosen another driver.
         if self.driver_class is LinuxDriver:
             self.driver_class = TerminalDriver
             if options.follows_terminal:
@@ -163,7 +163,7 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
 
     @property
     def size(self) -> Size:
-        """How much of the terminal is drawn."""
+        """The part of the terminal that is drawn."""
         return within_most(super().size)
 
     async def on_event(self, event: Event) -> None:
@@ -174,14 +174,14 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
             await super().on_event(event)
         elif isinstance(event, Key | Paste):
             await self._key_order.deliver_in_turn(event)
-        elif not (isinstance(event, MouseEvent) and self._is_on_gone_widget(event)):
+        elif not (isinstance(event, MouseEvent) and self._is_on_detached_widget(event)):
             await super().on_event(event)
 
-    def _is_on_gone_widget(self, event: MouseEvent) -> bool:
-        """Return whether it is on a widget that has gone since the last layout.
+    def _is_on_detached_widget(self, event: MouseEvent) -> bool:
+        """Return whether a mouse event hits a widget removed since the last layout.
 
-        The framework looks for the widget's parent, and ends the screen for want of
-        one. A button that is let go ends a selection and has to come through.
+        Textual looks up the widget's parent, and crashes without one. Releases are
+        always delivered, because they end a selection.
         """
         if isinstance(event, MouseUp):
             return False
@@ -197,32 +197,31 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
         default_namespace: DOMNode | None = None,
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
-        """Run an action; one that this session refuses says why."""
+        """Run an action; if the session refuses it, notify the user why."""
         node, name, parameters = self._parse_action(
             action, default_namespace or self, namespaces
         )
-        wanted, subject = find_action(name, parameters), self.ui_state.subject
+        known, subject = find_action(name, parameters), self.ui_state.subject
         if await super().run_action(action, default_namespace, namespaces):
             if (
-                wanted is not None
-                and wanted.changes
-                and wanted.on is Target.PROBE
+                known is not None
+                and known.changes
+                and known.on is Target.PROBE
                 and subject is not None
                 and subject.probe is not None
             ):
                 self.ui_state.acted_on = subject.probe.key
             return True
-        refused = wanted
-        if refused is None or is_typed_into(node):
+        if known is None or is_typed_into(node):
             return False
-        words = self.ui_state.refusal(refused)
-        if not words or not refused.is_possible(self.ui_state.context):
+        refusal = self.ui_state.refusal(known)
+        if not refusal or not known.is_possible(self.ui_state.context):
             return False
-        self.notify(words, severity="warning")
+        self.notify(refusal, severity="warning")
         return True
 
     def leave_without_waiting(self) -> None:
-        """Exit, also where the terminal takes nothing of what is still to be said."""
+        """Exit, even if the terminal does not accept the remaining output."""
         if isinstance(self._driver, TerminalDriver):
             self._driver.stop_waiting()
         self.exit()
@@ -242,7 +241,7 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
         # Messages to a screen that is not mounted would be lost.
         await AwaitMount(self._main, [self._main])
         self._unsubscribe = self.session.subscribe(self._announce)
-        # Something may have happened since it was looked at last, and nothing after.
+        # A change before the subscription would not be announced otherwise.
         self._announce()
         step = countdown_step(self._options)
         self.set_interval(step.total_seconds(), self._count_down)
@@ -251,17 +250,17 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
         self._unsubscribe()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return which keys work now; the others are neither shown nor listed."""
+        """Return whether an action is possible; other keys are not shown."""
         return is_allowed(self, action, parameters)
 
     def refresh_css(self, animate: bool = True) -> None:  # noqa: FBT001, FBT002  # the framework's
         if self.screen_stack:
             super().refresh_css(animate)
-        else:  # nothing is there to be styled anew, and all would be parsed twice
+        else:  # without a screen there is nothing to style; avoid a second parse
             self.stylesheet.set_variables(self.get_css_variables())
 
     def get_css_variables(self) -> dict[str, str]:
-        """Add colours for our roles to those of the theme."""
+        """Add the colours of roles to the theme's variables."""
         theme = super().get_css_variables()
         roles = role_variables(theme)
         return {**theme, **(without_hues(roles) if self.no_color else roles)}
@@ -370,14 +369,15 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
         """Open the command line for an action, with `begun` typed already."""
         screen = self.screen
 
-        def do(typed: TypedCommand | None) -> None:
+        def entered(typed: TypedCommand | None) -> None:
             if typed is not None:
-                self.call_later(self._do, screen, typed)
+                self.call_later(self._perform, screen, typed)
 
-        self.push_screen(open_command_line(self.ui_state, self._history, begun), do)
+        command_line = open_command_line(self.ui_state, self._history, begun)
+        self.push_screen(command_line, entered)
 
     def action_go(self, name: str, kind: str = "") -> None:
-        """Choose a container by its name, and perhaps one of its probes."""
+        """Select a container by its name, and one of its probes if given."""
         probe = ProbeType(kind.capitalize()) if kind else None
         self.choose(objects(self.ui_state.context)[name], probe)
 
@@ -385,8 +385,8 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
         self.theme = name
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Copy a text in the first way that works, and notify of the result."""
-        self._clipboard = text  # what is pasted into fields of this program
+        """Copy a text in the first way that works, and notify the user."""
+        self._clipboard = text  # for pasting into fields of this program
         self._write_clipboard(text)
 
     @work(exclusive=True, group="copy")
@@ -432,11 +432,11 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
         self._main.choose(key, probe)
 
     def action_show_screen(self, name: str) -> None:
-        """Put another screen before this one."""
+        """Open another screen on top of this one."""
         self.push_screen(SCREEN_OPENERS[name](self.ui_state))
 
     def action_show_events(self, what: str = "") -> None:
-        """Put the event log before this screen; `what` is the part of it."""
+        """Open the event log, or the part of it that `what` names."""
         self.push_screen(open_events(self.ui_state, what))
 
     def action_time_format(self) -> None:
@@ -453,7 +453,7 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
 
     @on(BackgroundDetected)
     def _fit_theme(self, message: BackgroundDetected) -> None:
-        # Somebody may have chosen another theme meanwhile.
+        # The user may have changed the theme meanwhile.
         if self.theme == self._theme_of_terminal:
             self.theme = theme_for_background(is_light=message.background.is_light)
             self._theme_of_terminal = self.theme
@@ -487,19 +487,19 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
         self.simulate_key(message.key)
 
     def _try_key(self, key: str | None) -> None:
-        # Before the keys that were typed after it.
+        # `call_later` puts it before the keys that were typed after it.
         if key is not None:
             self.call_later(super().on_event, Key(key, None))
 
-    async def _do(self, screen: Screen[Any], typed: TypedCommand) -> None:
+    async def _perform(self, screen: Screen[Any], typed: TypedCommand) -> None:
         if typed.target is not None:
             self.choose(typed.target.container, typed.target.probe)
         if is_available(screen, typed.action):
             await perform(screen, typed.action, typed.words)
         else:
             refusal = self.ui_state.refusal(typed.action)
-            words = refusal or f"{typed.action.name}: not possible now"
-            self.notify(words, severity="error", markup=False)
+            problem = refusal or f"{typed.action.name}: not possible now"
+            self.notify(problem, severity="error", markup=False)
 
     def _announce(self) -> None:
         self.post_message(SnapshotPublished())
@@ -510,4 +510,4 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
 
 
 def _nothing() -> None:
-    """Stand in for the end of a subscription that has not begun."""
+    """Stand in for `unsubscribe` before the subscription."""

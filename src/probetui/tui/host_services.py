@@ -1,4 +1,4 @@
-"""What the screen asks of the program around it."""
+"""The services that the program around the screen offers to it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from probetui.kubelet.effects import Fault
 from probetui.presentation.pod import PodChange
 
 Timings = Mapping[ProbeKey, Timing]
-"""What the timing of some probes is to be."""
+"""The new timing of some probes."""
 
 
 class ManifestReload(Struct, frozen=True):
-    """Manifests that were read again: what they change, and how to go by them.
+    """Manifests that were read again: their changes, and how to apply them.
 
-    `changes_objects` says whether ConfigMaps or Secrets are not as they were,
-    `warnings` what is likely a mistake in them.
+    `changes_objects` tells whether ConfigMaps or Secrets have changed; `warnings` are
+    likely mistakes.
     """
 
     changes: Sequence[PodChange]
@@ -33,17 +33,17 @@ class ManifestReload(Struct, frozen=True):
 
 
 class ManifestCopy(Struct, frozen=True):
-    """A copy of a manifest that was written, and how many fields differ in it."""
+    """A written copy of a manifest, and the number of its changed fields."""
 
     path: Path
     fields: int
 
 
 class CurrentLesson(Struct, frozen=True):
-    """A lesson that is being given.
+    """The current lesson.
 
     `text` says what to watch and `exercise` what to try. `number` counts from 1 to
-    `count`; `turn_page` ends it and begins the one so many places after it.
+    `count`; `turn_page` ends the lesson and starts the one that many lessons later.
     """
 
     name: str
@@ -55,22 +55,22 @@ class CurrentLesson(Struct, frozen=True):
 
 
 class HostServices(Struct, frozen=True):
-    """Things that neither a snapshot nor a command of the engine can do.
+    """Services beyond snapshots and the engine's commands.
 
-    Whoever starts the screen says which of them there are; None switches the keys for
-    it off.
+    The program that starts the screen provides them; the keys of a service that is None
+    are off.
 
     Attributes:
-        remaining_pods: names the pods that stay when the screen is left.
-        reread: reads the manifests again; raises `ProbetuiError` for what is wrong.
-        logs: reads what containers print.
-        lesson: what is being taught.
-        copy_edited: writes a copy of the manifest that a pod (by its UID) is from, with
-            these timings; raises `ProbetuiError` where that cannot be.
-        save: writes the session's record to a file of its own, and returns its name.
-        shell: gives the command for a shell in a container, empty if there is none.
-        fault_refusal: says why a fault cannot be injected into the containers of a
-            pod, and nothing where it may be tried; None where every fault can.
+        remaining_pods: returns the names of the pods that remain after the screen.
+        reread: reads the manifests again; raises `ProbetuiError`.
+        logs: reads the logs of containers.
+        lesson: the current lesson.
+        copy_edited: writes a copy of the manifest of a pod (by UID) with new timings;
+            raises `ProbetuiError`.
+        save: writes the session's record to a new file, and returns the file's name.
+        shell: returns the command for a shell in a container, empty if there is none.
+        fault_refusal: returns why a fault cannot be injected into a pod's containers,
+            empty if it can be tried; None if every fault can be injected.
     """
 
     remaining_pods: Callable[[], Sequence[str]] | None = None

@@ -13,15 +13,15 @@ from probetui.tui.services.terminal_background import TerminalBackground
 
 
 class SnapshotPublished(Message):
-    """There is something newer to see; whoever draws takes the snapshot then."""
+    """A new snapshot was published; it is read when it is drawn."""
 
     def can_replace(self, message: Message) -> bool:
-        """Swallow an older one that has not been handled: only the newest is drawn."""
+        """Replace an older pending one, so that only the newest snapshot is drawn."""
         return isinstance(message, SnapshotPublished)
 
 
 class CommandRequested(Message):
-    """A person wants the engine to do something."""
+    """Send a command to the engine."""
 
     def __init__(self, command: Command) -> None:
         super().__init__()
@@ -29,15 +29,15 @@ class CommandRequested(Message):
 
 
 class ListViewChanged(Message):
-    """A person reads something else of a list, or less of it."""
+    """The visible part of a list, its cursor or its filter has changed."""
 
     def can_replace(self, message: Message) -> bool:
-        """Swallow an older one that has not been handled."""
+        """Replace an older pending one."""
         return isinstance(message, ListViewChanged)
 
 
 class ManifestCopyRequested(Message):
-    """Write a copy of the selected pod's manifest, with these timings too."""
+    """Write a copy of the selected pod's manifest, including these timings."""
 
     def __init__(self, timings: Timings) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class ManifestCopyRequested(Message):
 
 
 class CopyRequested(Message):
-    """A text is to be copied; it is harmless and without secrets."""
+    """Copy a text, which must be safe and have its secrets masked."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class CopyRequested(Message):
 
 
 class TickRequested(Message):
-    """A container is to be chosen and, if there is one, a tick of it looked at."""
+    """Select a container and, if given, a tick."""
 
     def __init__(self, key: ContainerKey, tick: TickEntry | None) -> None:
         super().__init__()
@@ -62,11 +62,11 @@ class TickRequested(Message):
 
 
 class WhyRequested(TickRequested):
-    """The same, with the explanation of the tick opened."""
+    """Select a container and tick, and open the explanation."""
 
 
 class ProbeRequested(Message):
-    """Another probe of the container is to be shown."""
+    """Show another probe of the container."""
 
     def __init__(self, probe_type: ProbeType) -> None:
         super().__init__()
@@ -74,15 +74,15 @@ class ProbeRequested(Message):
 
 
 class LogUpdated(Message):
-    """A container has printed something; whoever shows it looks then."""
+    """A container's log has new lines, which are read when they are drawn."""
 
     def can_replace(self, message: Message) -> bool:
-        """Swallow an older one that has not been handled."""
+        """Replace an older pending one."""
         return isinstance(message, LogUpdated)
 
 
 class StripTickRequested(Message):
-    """The tick with that number in its probe's timeline is to be looked at."""
+    """Select the tick with that number in its probe's timeline."""
 
     def __init__(self, index: int) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ class StripTickRequested(Message):
 
 
 class StripEndRequested(Message):
-    """The first tick of the session is to be looked at, or the newest."""
+    """Select the first tick of the session, or the newest."""
 
     def __init__(self, *, is_first: bool) -> None:
         super().__init__()
@@ -106,11 +106,11 @@ class MenuRowPicked(Message):
 
 
 class FilterClosed(Message):
-    """The filter bar is left."""
+    """The filter bar was closed."""
 
 
 class KeyClicked(Message):
-    """A key was clicked on; it counts as pressed."""
+    """The label of a key was clicked, which counts as pressing the key."""
 
     def __init__(self, key: str) -> None:
         super().__init__()
@@ -118,7 +118,7 @@ class KeyClicked(Message):
 
 
 class BackgroundDetected(Message):
-    """The terminal has reported the colour behind its text."""
+    """The terminal has reported its background colour."""
 
     def __init__(self, background: TerminalBackground) -> None:
         super().__init__()

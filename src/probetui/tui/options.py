@@ -1,4 +1,4 @@
-"""What a person may choose about the screen, apart from what it shows."""
+"""The options of the screen."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from probetui.k8s.service import Service
 from probetui.presentation.header import SessionInfo
 
 Keymap = Mapping[str, str]
-"""Keys as Textual names them, with commas, by the ids of actions."""
+"""Textual's names of keys, separated by commas, by the ids of actions."""
 
 
 class ScreenOptions(Struct, frozen=True):
     """How the screen looks and what its keys may do.
 
-    `pause_opens_step` lets a pause on the main screen go on to where ticks are stepped.
-    `theme` None is what Textual's variable names, else our own for a dark background;
-    `themes` are those of the user. `keymap` has other keys for actions. `zone` None is
-    the zone of this machine. `show_secrets` shows values whose names say that they are
-    secret. `reach` is for commands to try by hand. `sources` names the manifests,
-    `record` the file that everything is written to; both may be empty.
+    `pause_opens_step` makes a pause on the main screen open step mode. `theme` None
+    stands for the theme in TEXTUAL_THEME, else our own for a dark background; `themes`
+    are the user's. `keymap` has the user's keys of actions. `zone` None is this
+    machine's. `show_secrets` shows values whose names mark them as secret. `reach` has
+    connection options for commands to run by hand. `sources` has the names of the
+    manifests, `record` the path of the record; both may be empty.
     """
 
     ascii: bool = False
@@ -51,5 +51,5 @@ class ScreenOptions(Struct, frozen=True):
 
     @property
     def about(self) -> SessionInfo:
-        """What the header says of the session besides its snapshots."""
+        """What the header shows of the session besides its snapshots."""
         return SessionInfo(self.sources, self.record, self.read_only, self.isolated)
