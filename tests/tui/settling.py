@@ -62,10 +62,10 @@ async def settle(*_: float) -> None:
 
 def is_settled(app: App[Any]) -> bool:
     """Return whether no pump of an app has anything to do, now or in a moment."""
-    is_holding = isinstance(app, ProbetuiApp) and app._key_order.is_holding
+    is_delaying = isinstance(app, ProbetuiApp) and app._key_order.is_delaying
     is_resizing = app._resize_timer is not None
     pumps = (app, *app._registry)
-    return not (is_holding or is_resizing) and all(map(is_waiting, pumps))
+    return not (is_delaying or is_resizing) and all(map(is_waiting, pumps))
 
 
 def _paint_now(app: App[Any]) -> bool:

@@ -49,7 +49,7 @@ async def settled(pilot: Pilot[None]) -> None:
     app = pilot.app
     assert isinstance(app, ProbetuiApp)
     pumps = (app, *app._registry)
-    while app._key_order.is_holding or not all(map(is_waiting, pumps)):
+    while app._key_order.is_delaying or not all(map(is_waiting, pumps)):
         await asyncio.sleep(0.001)
         pumps = (app, *app._registry)
 
@@ -75,7 +75,7 @@ async def test_a_key_after_the_one_that_quits_is_dropped() -> None:
         app.exit()
         await keys.deliver_in_turn(Key("y", "y"))
 
-        assert (delivered, keys.is_holding) == ([], False)
+        assert (delivered, keys.is_delaying) == ([], False)
 
 
 async def test_a_pending_key_is_dropped_when_the_program_quits() -> None:
@@ -87,11 +87,11 @@ async def test_a_pending_key_is_dropped_when_the_program_quits() -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE):
         keys = KeyOrder(app, deliver)
-        keys._held.append(Key("y", "y"))
+        keys._delayed.append(Key("y", "y"))
         app.exit()
         await keys._deliver_next()
 
-        assert (delivered, keys.is_holding) == ([], False)
+        assert (delivered, keys.is_delaying) == ([], False)
 
 
 def fields(app: ProbetuiApp) -> list[str]:

@@ -1,1 +1,1 @@
-"""What the app does with the terminal and the machine: clipboard, shell, files."""
+"""Services of the app: clipboard, shell, files, and the terminal."""

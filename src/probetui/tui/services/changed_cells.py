@@ -1,4 +1,4 @@
-"""Write to the terminal the cells that changed, and render no other lines for that."""
+"""Render and write only changed cells."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from textual.widget import Widget
 
 
 class _Part(NamedTuple):
-    """A piece of row `y` of the screen, `start` to `end`, that one widget fills."""
+    """The part of row `y` from `start` to `end`, which one widget fills."""
 
     y: int
     start: int
@@ -31,45 +31,45 @@ _COLORS = re.compile(rf"(3{_COLOR});(4{_COLOR})")
 
 
 def merge_styles(sequence: str) -> str:
-    """Return what paints the same, without styles and colors that are set already.
+    """Remove styles and colours that are already set from a sequence.
 
-    The framework ends the style of each text and begins the next one anew, which is
-    four fifths of what it writes for a calm screen.
+    Textual resets the style after each text and sets the next one in full, which is
+    four fifths of the output of a calm screen.
     """
     current = ""
 
-    def merged(found: re.Match[str]) -> str:
+    def merge(match: re.Match[str]) -> str:
         nonlocal current
-        reset, move, style = found[1], found[2] or "", found[3]
+        reset, move, style = match[1], match[2] or "", match[3]
         before, current = current, style
         if reset is None:
-            return found[0]
+            return match[0]
         if style == before:
             return move
         old, new = _COLORS.fullmatch(before), _COLORS.fullmatch(style)
         if old is None or new is None:
             return f"{move}\x1b[0;{style}m"
         changed = (
-            now
-            for was, now in zip(old.groups(), new.groups(), strict=True)
-            if was != now
+            new_color
+            for old_color, new_color in zip(old.groups(), new.groups(), strict=True)
+            if old_color != new_color
         )
         return f"{move}\x1b[{';'.join(changed)}m"
 
-    return _STYLE.sub(merged, sequence)
+    return _STYLE.sub(merge, sequence)
 
 
 class ChangedCells(CompositorUpdate):
-    """Pieces of rows, each with the column and row where it begins."""
+    """Parts of rows, each with the column and row at which it starts."""
 
     def __init__(self, pieces: Sequence[tuple[int, int, Strip]]) -> None:
         self.pieces = pieces
 
     def render_segments(self, console: Console) -> str:
-        """Return what to write; each piece is put in its place by itself.
+        """Return the output; the cursor is moved to the start of each part.
 
-        Terminals disagree about the width of some characters: what comes after one is
-        not to depend on it.
+        Terminals disagree about the width of some characters, so that no position may
+        depend on the text before it.
         """
         return merge_styles(
             "".join(
@@ -82,12 +82,13 @@ class ChangedCells(CompositorUpdate):
 
 
 class ChangedCellsCompositor(Compositor):
-    """The framework's own renders all widgets that a rectangle round the changes meets.
+    """Renders and writes only the changed parts of rows.
 
-    It also writes each row from the left edge of its widget on.
+    Textual's compositor renders all widgets that a rectangle around the changes meets,
+    and writes each row from the left edge of its widget.
     """
 
-    def render_partial_update(self) -> ChangedCells | None:  # type: ignore[override]  # shown in the same way
+    def render_partial_update(self) -> ChangedCells | None:  # type: ignore[override]  # displayed the same way
         screen = self.size.region
         changed = [region.intersection(screen) for region in self._dirty_regions]
         self._dirty_regions.clear()
@@ -103,7 +104,7 @@ class ChangedCellsCompositor(Compositor):
         )
 
     def _parts(self, regions: Sequence[Region]) -> Iterator[_Part]:
-        """Cut the rows of regions where what is in front changes."""
+        """Split the rows of regions at the edges of the visible widgets."""
         cuts, layers = self.cuts, self.layers_visible
         for y, first, last in self._regions_to_spans(regions):
             for left, right in pairwise(cuts[y]):
@@ -117,7 +118,7 @@ class ChangedCellsCompositor(Compositor):
 
 
 def _render(parts: Sequence[_Part]) -> dict[tuple[Widget, int], Strip]:
-    """Return the rows of widgets that parts are of, by their place on the screen."""
+    """Return the rendered rows of the parts, by widget and row of the screen."""
     needed: defaultdict[tuple[Widget, Region], set[int]] = defaultdict(set)
     for part in parts:
         needed[part.widget, part.region].add(part.y)
@@ -136,9 +137,9 @@ def _render(parts: Sequence[_Part]) -> dict[tuple[Widget, int], Strip]:
 
 
 def _runs(numbers: Sequence[int]) -> Iterator[range]:
-    """Join numbers in order to ranges."""
+    """Join sorted numbers into ranges."""
     start = 0
-    for index, (one, other) in enumerate(pairwise((*numbers, -1)), 1):
-        if other != one + 1:
-            yield range(numbers[start], one + 1)
+    for index, (number, following) in enumerate(pairwise((*numbers, -1)), 1):
+        if following != number + 1:
+            yield range(numbers[start], number + 1)
             start = index

@@ -1,7 +1,6 @@
-"""Copying: by a tool of this machine, else by a request to the terminal.
+"""Copy to the clipboard: by a tool of this machine, else through the terminal.
 
-Terminals do not answer the request (OSC 52), so nobody can know whether it was
-granted; what is said about it says no more than that.
+Terminals do not reply to the request (OSC 52), so that its result is unknown.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct
 
 LONGEST_REQUEST = 74_994
-"""Bytes of base64 that every terminal takes: what fits into 100,000 with the rest."""
+"""The most base64 that every terminal accepts, in bytes: 100,000 with the rest."""
 
 _SECONDS_FOR_A_TOOL = 3.0
 _REQUEST = "\x1b]52;c;{}\x07"
 
 
 class CopyResult(Struct, frozen=True):
-    """The result of copying, in words; `is_done` says whether it is certain."""
+    """The result of copying, as a message; `is_done` means that it certainly worked."""
 
     words: str
     is_done: bool = False
@@ -35,35 +34,35 @@ def tools(
     platform: str = sys.platform,
     which: Callable[[str], str | None] = shutil.which,
 ) -> list[Sequence[str]]:
-    """Return the commands that put standard input into this person's clipboard.
+    """Return the commands that copy standard input to the user's clipboard.
 
-    On a machine that is reached over SSH, its desktop's clipboard is not the person's.
+    Over SSH the clipboard of the remote desktop is not the user's.
 
     Args:
-        environment: variables of this process.
-        platform: as `sys.platform` has it.
-        which: finds a program, or returns None.
+        environment: the environment of this process.
+        platform: the value of `sys.platform`.
+        which: returns the path of a program, or None.
     """
-    found: list[Sequence[str]] = []
+    candidates: list[Sequence[str]] = []
     if not environment.get("SSH_CONNECTION"):
         if platform == "darwin":
-            found.append(["pbcopy"])
+            candidates.append(["pbcopy"])
         if environment.get("WAYLAND_DISPLAY"):
-            found.append(["wl-copy"])
+            candidates.append(["wl-copy"])
         if environment.get("DISPLAY"):
-            found += [["xclip", "-selection", "clipboard"], ["xsel", "-ib"]]
+            candidates += [["xclip", "-selection", "clipboard"], ["xsel", "-ib"]]
         if environment.get("WSL_DISTRO_NAME"):
-            found.append(["clip.exe"])
+            candidates.append(["clip.exe"])
     if environment.get("TMUX"):
-        # -w hands it on to the terminal that tmux is in, if that takes it.
-        found.append(["tmux", "load-buffer", "-w", "-"])
-    return [sequence for sequence in found if which(sequence[0])]
+        # -w also sends it to the terminal around tmux, which may accept it.
+        candidates.append(["tmux", "load-buffer", "-w", "-"])
+    return [command for command in candidates if which(command[0])]
 
 
 def request(text: str, environment: Mapping[str, str]) -> str | None:
-    """Return what asks the terminal to copy a text, None if it is too long for that.
+    """Return the sequence that makes the terminal copy a text, None if it is too long.
 
-    tmux and screen pass on what is wrapped for them.
+    It is wrapped for tmux and screen, which pass it on.
     """
     data = base64.b64encode(text.encode("utf-8", "replace")).decode("ascii")
     if len(data) > LONGEST_REQUEST:
@@ -83,9 +82,9 @@ async def copy(
     """Copy a text in the first way that works.
 
     Args:
-        text: what is to be copied.
-        environment: variables of this process.
-        write: sends characters to the terminal, None where there is none.
+        text: the text to copy.
+        environment: the environment of this process.
+        write: writes to the terminal, None without one.
     """
     for command in tools(environment):
         if await _run(command, text):
@@ -93,18 +92,18 @@ async def copy(
             return CopyResult(f"Copied ({command[0]} {where}).", is_done=True)
     if write is None or environment.get("TERM", "") in {"", "dumb"}:
         return CopyResult("Not copied: no clipboard found.", is_refused=True)
-    asking = request(text, environment)
-    if asking is None:
+    sequence = request(text, environment)
+    if sequence is None:
         return CopyResult(
             f"Not copied: {len(text)} characters are too many for the terminal",
             is_refused=True,
         )
-    write(asking)
+    write(sequence)
     return CopyResult("Sent to the terminal (OSC 52), which may have copied it.")
 
 
 async def _run(command: Sequence[str], text: str) -> bool:
-    """Return whether a tool took the text."""
+    """Pipe the text to a tool; return whether it succeeded."""
     try:
         process = await asyncio.create_subprocess_exec(
             *command, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL

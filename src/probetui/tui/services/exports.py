@@ -48,13 +48,13 @@ def save_picture(app: StatefulApp, form: str = "svg") -> None:
 
 
 def save_record(app: StatefulApp) -> None:
-    """Keep the session's record in a file of its own."""
+    """Save the session's record to a new file."""
     if (save := app.ui_state.host.save) is not None:
         _save(app, save, "")
 
 
 def choose_copy(app: StatefulApp) -> None:
-    """Offer what there is to copy of the selected container."""
+    """Open a menu of what can be copied of the selected container."""
     subject = app.ui_state.subject
     if subject is None:
         return
@@ -70,7 +70,7 @@ def choose_copy(app: StatefulApp) -> None:
 
 
 def _save(app: StatefulApp, save: Callable[[], str], failure: str) -> None:
-    """Notify of the file that was written, or why it was not."""
+    """Save a file; notify the user of its name, or of the error."""
     try:
         app.notify(f"saved {save()}")
     except OSError as error:
@@ -81,7 +81,7 @@ def _save(app: StatefulApp, save: Callable[[], str], failure: str) -> None:
 
 def _save_text(app: StatefulApp, folder: Path) -> Path:
     """Write the lines of the screen to a new file."""
-    # Textual has no other way to the text of a screen.
+    # Textual has no public way to read the text of a screen.
     strips: list[Strip] = app.screen._compositor.render_strips()  # noqa: SLF001
     lines = [strip.text.rstrip() for strip in strips]
     for number in range(1, _MOST_TEXT_FILES):
@@ -96,10 +96,13 @@ def _save_text(app: StatefulApp, folder: Path) -> Path:
 
 
 def export_state(ui_state: UiState) -> Path:
-    """Write the state of the session as JSON and return where.
+    """Write the state of the session as JSON; return the path.
 
-    Only its owner may read it, as it holds what probes printed. A file that is there
-    is never replaced. Raises `OSError`.
+    Only the owner may read the file, because it has the output of probes. Existing
+    files are never replaced.
+
+    Raises:
+        OSError: the file cannot be written.
     """
     view_model = ui_state.view_model
     at = view_model.snapshot.taken_at.astimezone(UTC)
@@ -118,7 +121,7 @@ def export_state(ui_state: UiState) -> Path:
 
 
 def _unused(folder: Path, name: str) -> Path:
-    """Return a path that nothing has yet: with a number where there is one."""
+    """Return an unused path, numbered if the name is taken."""
     path, number = folder / f"{name}.json", 1
     while path.exists():
         number += 1
@@ -127,21 +130,21 @@ def _unused(folder: Path, name: str) -> Path:
 
 
 class CopyItem(Struct, frozen=True):
-    """A text that can be copied; it is harmless and without secrets."""
+    """A text that can be copied, safe and with secrets masked."""
 
     name: str
     text: str
 
     @property
     def preview(self) -> str:
-        """The text if it is one line, else how many lines it has."""
+        """The text if it is one line, else the number of its lines."""
         lines = self.text.count("\n") + (not self.text.endswith("\n"))
         return self.text[:_MOST_CHARACTERS] if lines == 1 else f"{lines} lines"
 
 
 def copy_items(subject: Subject, view_model: ViewModel) -> Sequence[CopyItem]:
-    """Return what there is to copy of a container and its chosen probe."""
-    return [copy for copy in _all(subject, view_model) if copy.text]
+    """Return what can be copied of a container and its selected probe."""
+    return [item for item in _all(subject, view_model) if item.text]
 
 
 def _all(subject: Subject, view_model: ViewModel) -> Iterator[CopyItem]:

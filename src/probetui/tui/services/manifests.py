@@ -1,4 +1,4 @@
-"""Manifests: reload them, or write a copy with the timing that was edited in memory."""
+"""Reload manifests, or write copies with the edited timing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Result = TypeVar("_Result")
 
 
 def reload_manifests(app: StatefulApp) -> None:
-    """Read the manifests again; apply them once the changes are confirmed."""
+    """Read the manifests again; apply changes after a confirmation."""
     if (reread := app.ui_state.host.reread) is not None:
         read = _result_of(app, reread)
         if read is not None:
@@ -27,9 +27,9 @@ def reload_manifests(app: StatefulApp) -> None:
 
 
 def write_manifest(app: StatefulApp, shown: Timings | None = None) -> None:
-    """Write a copy of the selected pod's manifest with the timings in memory.
+    """Write a copy of the selected pod's manifest with the edited timing.
 
-    `shown` adds timings that are on the screen but not in force.
+    `shown` adds timing that is on the screen but not applied yet.
     """
     write, subject = app.ui_state.host.copy_edited, app.ui_state.subject
     if write is None or subject is None:
@@ -44,7 +44,7 @@ def write_manifest(app: StatefulApp, shown: Timings | None = None) -> None:
 
 
 def edited_timings(pods: Iterable[PodSnapshot]) -> dict[ProbeKey, Timing]:
-    """Return the timing of each probe whose timing is not that of its manifest."""
+    """Return the timing of each probe that differs from its manifest."""
     return {
         probe.key: Timing.of(probe.probe)
         for pod in pods
@@ -55,7 +55,7 @@ def edited_timings(pods: Iterable[PodSnapshot]) -> dict[ProbeKey, Timing]:
 
 
 def _result_of(app: StatefulApp, read: Callable[[], _Result]) -> _Result | None:
-    """Return what reading or writing gave; notify of each problem instead of it."""
+    """Return the result of a call; on an error notify the user and return None."""
     try:
         return read()
     except ManifestError as error:

@@ -37,7 +37,7 @@ def step_back(app: StatefulApp) -> None:
 
 
 def change_pace(app: StatefulApp, steps: int) -> None:
-    """Double the speed so many times; halve it for negative numbers."""
+    """Double the speed `steps` times, or halve it if negative."""
     if (playback := _playback(app)) is not None:
         playback.change_pace(steps)
 
@@ -57,7 +57,7 @@ def seek(app: StatefulApp, to: str = "") -> None:
 
 
 def change_lesson(app: StatefulApp, steps: int) -> None:
-    """End this lesson and start another one; keys do nothing until it is there."""
+    """End this lesson and start another one; keys are off meanwhile."""
     lesson = app.ui_state.host.lesson
     if lesson is not None:
         app.push_screen(open_lesson_change(lesson, steps, app.ui_state.options))
@@ -70,7 +70,7 @@ def _key_contexts(app: StatefulApp) -> Container[KeyContext]:
 
 
 def _playback(app: StatefulApp) -> Playback | None:
-    """Return what moves the session's time; notify if nothing does."""
+    """Return the session's playback; notify the user if it has none."""
     if app.session.playback is None:
         app.notify(_NO_PLAYBACK, severity="warning")
     return app.session.playback

@@ -1,4 +1,4 @@
-"""A shell in front of the screen, which goes on behind it."""
+"""Open a shell in a container; the session continues in the background."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from probetui.tui.state import StatefulApp
 
 _TERMINAL = "/dev/tty"
 _NOT_STARTED = frozenset({125, 126, 127})
-"""Exit codes of a shell that there is not, or that the runtime could not start."""
+"""Exit codes for a shell that does not exist or could not be started."""
 
 
 async def open_container_shell(app: StatefulApp) -> None:
-    """Open a shell in the selected container; the screen is back when it ends."""
+    """Open a shell in the selected container; restore the screen when it ends."""
     now = app.ui_state.context
     if not (command := shell_command(now)):
         return
@@ -30,14 +30,14 @@ async def open_container_shell(app: StatefulApp) -> None:
     status = now.container.status
     notice = shell_notice(name, "" if status is None else status.container_id)
     problem = await open_shell(app, command, notice)
-    # What was typed before the shell had the terminal was meant for the shell.
+    # Keys that were typed before the shell started were meant for the shell.
     app.drop_keys()
     if problem:
         app.notify(problem, severity="error")
 
 
 def shell_notice(name: str, container_id: str) -> str:
-    """Return where a shell is, and how to come back from it: two lines."""
+    """Return two lines: where the shell runs, and how to leave it."""
     user = "root" if os.geteuid() == 0 else "your user"
     where = (
         f"beside {name}: no container, this is your machine, as {user}"
@@ -48,16 +48,15 @@ def shell_notice(name: str, container_id: str) -> str:
 
 
 async def open_shell(app: App[None], command: Sequence[str], notice: str = "") -> str:
-    """Run a command on the terminal until it ends; return what went wrong, if anything.
+    """Run a command on the terminal until it ends; return an error message or "".
 
-    The notice is printed first. Events and probes go on meanwhile, but nothing is
-    painted.
+    The notice is printed first. Probes continue meanwhile, but nothing is painted.
     """
     program = command[0]
     if shutil.which(program) is None:
         return f"no shell: {program} is not on the PATH"
     try:
-        # The end of the batch paints, so it has to come after the screen is back.
+        # The end of the batch paints, so that it must come after the end of `suspend`.
         with app.batch_update(), app.suspend():
             code = await _in_front(command, notice)
     except SuspendNotSupported:
@@ -71,7 +70,7 @@ async def open_shell(app: App[None], command: Sequence[str], notice: str = "") -
 
 
 async def _in_front(command: Sequence[str], notice: str) -> int:
-    """Run a command on the terminal, wherever our own output goes."""
+    """Run a command on the terminal, even if our own output is redirected."""
     terminal = os.open(_TERMINAL, os.O_RDWR)
     try:
         if notice:

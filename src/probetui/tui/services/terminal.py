@@ -1,4 +1,4 @@
-"""The terminal: stop painting while it blocks, ask it for its background colour."""
+"""The terminal: pause painting while it blocks, query its background colour."""
 
 from __future__ import annotations
 
@@ -24,58 +24,58 @@ from probetui.tui.services.terminal_background import (
 )
 from probetui.tui.state import StatefulApp
 
-_LOOKS_AGAIN_SECONDS = 0.05
+_CHECK_SECONDS = 0.05
 
 
 class TerminalBackpressure:
-    """Holds the paint of an app back; what is painted afterwards is the newest."""
+    """Pauses painting while the terminal blocks; the newest state is painted then."""
 
     def __init__(self, app: App[Any]) -> None:
         self._app = app
-        self._held = ExitStack()
-        self._is_held = False
+        self._pause = ExitStack()
+        self._is_paused = False
 
     def check(self) -> None:
-        """Hold the paint back if the terminal takes none; called before each frame."""
-        if self._is_held or self._app.is_headless or is_terminal_writable():
+        """Pause painting if the terminal would block; called before each frame."""
+        if self._is_paused or self._app.is_headless or is_terminal_writable():
             return
-        self._is_held = True
-        self._held.enter_context(self._app.batch_update())
-        looking = self._app.set_interval(_LOOKS_AGAIN_SECONDS, self._look_again)
-        self._held.callback(looking.stop)
+        self._is_paused = True
+        self._pause.enter_context(self._app.batch_update())
+        checks = self._app.set_interval(_CHECK_SECONDS, self._check_again)
+        self._pause.callback(checks.stop)
 
-    def _look_again(self) -> None:
+    def _check_again(self) -> None:
         if is_terminal_writable():
-            self._held.close()
-            self._is_held = False
+            self._pause.close()
+            self._is_paused = False
             self._app.screen.refresh()
 
 
 def is_terminal_writable() -> bool:
-    """Return whether writing to the terminal would not have to wait."""
-    # The framework writes to standard error, however `sys.stderr` is redirected.
+    """Return whether writing to the terminal would not block."""
+    # Textual writes to the original standard error, even if `sys.stderr` is redirected.
     output = sys.__stderr__
     return output is None or bool(select.select([], [output.fileno()], [], 0)[1])
 
 
 _PAUSE_SECONDS = 0.1
 _MOST_PAUSES = 3
-"""Without an answer, after which the terminal is given back without one."""
+"""The pauses to wait for a reply before the terminal is released."""
 
 _CHUNK = 4096
 
 
 _FULL_SECONDS = 0.05
 _MOST_FULL = 20
-"""How often a terminal may be found full, on the way out, before the rest is lost."""
+"""How often on exit a terminal may be full before the rest of the output is dropped."""
 
 
 class TerminalOutput:
-    """A terminal to write to; what one that was closed does not take is lost.
+    """Writes to a terminal; output that a closed terminal does not accept is dropped.
 
-    The framework's thread that writes would end with an error, and whoever hands it
-    more than its queue holds would wait for ever. On the way out what a terminal does
-    not take for a second is lost, too, if nobody is there to wait for it.
+    Otherwise Textual's writer thread would end with an error, and a caller that fills
+    its queue would block for ever. After `stop_waiting`, output that the terminal does
+    not accept for a second is dropped, too.
 
     Args:
         file: the terminal.
@@ -88,7 +88,7 @@ class TerminalOutput:
         self._times_full = 0
 
     def write(self, text: str) -> None:
-        """Write a text, if it is taken."""
+        """Write a text, if the terminal accepts it."""
         with suppress(OSError):
             if self._descriptor is None:
                 self._file.write(text)
@@ -108,17 +108,17 @@ class TerminalOutput:
                 self._times_full = 0
 
     def flush(self) -> None:
-        """Write what was kept back, if it is taken."""
+        """Write buffered output, if the terminal accepts it."""
         with suppress(OSError):
             self._file.flush()
 
     def stop_waiting(self) -> None:
-        """Lose from now on what a terminal does not take for a second."""
+        """From now on drop output that the terminal does not accept for a second."""
         self._times_full = 0
         self._waits = False
 
     def close(self) -> None:
-        """Close what was opened to write to the terminal."""
+        """Close the descriptor that this object opened."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -133,9 +133,9 @@ class TerminalOutput:
 
 
 def _open_unblocked(file: TextIO) -> int | None:
-    """Open a terminal a second time, so that a write to it need not wait.
+    """Open a terminal a second time, in non-blocking mode.
 
-    The file itself is shared with the shell, which expects to wait. None where the
+    The file itself is shared with the shell, which expects blocking writes. None if the
     terminal has no name here.
     """
     try:
@@ -146,7 +146,7 @@ def _open_unblocked(file: TextIO) -> int | None:
 
 
 class TerminalDriver(LinuxDriver):
-    """Writes to the terminal without an end of its own to wait for."""
+    """Writes through a `TerminalOutput`, so that exiting never blocks."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -160,7 +160,7 @@ class TerminalDriver(LinuxDriver):
         super().start_application_mode()  # type: ignore[no-untyped-call]  # the framework's
 
     def stop_waiting(self) -> None:
-        """Lose from now on what a terminal does not take for a second."""
+        """From now on drop output that the terminal does not accept for a second."""
         if self._output is not None:
             self._output.stop_waiting()
 
@@ -171,16 +171,16 @@ class TerminalDriver(LinuxDriver):
 
 
 class BackgroundQueryDriver(TerminalDriver):
-    """Queries the background when it takes the terminal; posts the reply."""
+    """Queries the background colour when it starts; posts the reply."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._sieve = TerminalReplyFilter()
+        self._reply_filter = TerminalReplyFilter()
         self._posted: TerminalBackground | None = None
         self._is_settled = Event()
 
     def start_application_mode(self) -> None:
-        self._sieve, self._posted = TerminalReplyFilter(), None
+        self._reply_filter, self._posted = TerminalReplyFilter(), None
         self._is_settled.clear()
         super().start_application_mode()
         if self._key_thread is not None:
@@ -188,39 +188,39 @@ class BackgroundQueryDriver(TerminalDriver):
             self.flush()
 
     def stop_application_mode(self) -> None:
-        # An answer that comes later would be typed into the shell.
+        # A later reply would be typed into the shell.
         if self._key_thread is not None:
             self._is_settled.wait(_PAUSE_SECONDS * _MOST_PAUSES)
         super().stop_application_mode()
 
     def run_input_thread(self) -> None:
-        """Hand on what is typed, until the terminal is to be given back."""
+        """Process input until the terminal is released."""
         parser = XTermParser()
         decode = getincrementaldecoder("utf-8")("replace").decode
         for typed in self._typed():
             text = decode(typed)
             self._process(parser.feed(text) if text else ())
             self._process(parser.tick())
-            self._look_at_answers()
+            self._handle_replies()
 
     def _typed(self) -> Iterator[bytes]:
-        """Go through what is read, without answers; empty where nothing came."""
+        """Yield the input without replies; empty if nothing came within a pause."""
         pauses = 0
         while not self.exit_event.is_set():
             if select.select([self.fileno], [], [], _PAUSE_SECONDS)[0]:
-                yield self._sieve.feed(os.read(self.fileno, _CHUNK))
+                yield self._reply_filter.feed(os.read(self.fileno, _CHUNK))
                 continue
             pauses += 1
             if pauses == _MOST_PAUSES:
                 self._is_settled.set()
-            yield self._sieve.pause()
+            yield self._reply_filter.pause()
 
-    def _look_at_answers(self) -> None:
-        if self._sieve.is_settled:
+    def _handle_replies(self) -> None:
+        if self._reply_filter.is_settled:
             self._is_settled.set()
-        if self._sieve.background != self._posted:
-            self._posted = self._sieve.background
-            assert self._posted is not None  # noqa: S101  # it is never taken back
+        if self._reply_filter.background != self._posted:
+            self._posted = self._reply_filter.background
+            assert self._posted is not None  # noqa: S101  # it is never reset
             self.process_message(BackgroundDetected(self._posted))
 
     def _process(self, messages: Iterable[Message]) -> None:
@@ -229,9 +229,9 @@ class BackgroundQueryDriver(TerminalDriver):
 
 
 def toggle_mouse(app: StatefulApp) -> None:
-    """Leave the mouse to the terminal, so that it selects text, or capture it again."""
+    """Leave the mouse to the terminal, which then selects text, or capture it again."""
     name = "disable" if app.has_mouse else "enable"
-    change = getattr(app._driver, f"_{name}_mouse_support", None)  # noqa: SLF001  # the framework has no other way
+    change = getattr(app._driver, f"_{name}_mouse_support", None)  # noqa: SLF001  # Textual has no public way
     if change is None:
         app.notify("This terminal has no mouse support to switch.")
         return
