@@ -18,9 +18,9 @@ from probetui.tui.state import StatefulScreen, UiState, is_allowed
 
 
 class ActionScreen(StatefulScreen, MinimumSizeScreen[None], inherit_bindings=False):
-    """Keeps a line of keys as they are active; subclasses put it where they want it.
+    """Updates a line with the active keys, which subclasses place in their layout.
 
-    Subclasses name their `KEY_CONTEXTS` and make their `BINDINGS` of them.
+    Subclasses list their `KEY_CONTEXTS`, and make `BINDINGS` of them.
     """
 
     KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = ()
@@ -36,18 +36,18 @@ class ActionScreen(StatefulScreen, MinimumSizeScreen[None], inherit_bindings=Fal
         self.bindings_updated_signal.subscribe(self, self._show_keys)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return which keys work now; the others are neither shown nor listed."""
+        """Return whether an action is possible; other keys are not shown."""
         return is_allowed(self, action, parameters)
 
     def refresh_keys(self) -> None:
-        """Look again which keys work, if other actions make sense than before."""
+        """Update the active keys, if other actions are possible than before."""
         allowed = self.ui_state.allowed(ACTIONS)
         if allowed != self._allowed:
             self._allowed = allowed
             self.refresh_bindings()
 
     def action_probe(self, step: int) -> None:
-        """Show the container's next probe, or the one before."""
+        """Show the container's next probe, or the previous one."""
         subject = self.ui_state.subject
         if subject is not None and subject.probe is not None:
             probes = subject.container.probes
@@ -56,7 +56,7 @@ class ActionScreen(StatefulScreen, MinimumSizeScreen[None], inherit_bindings=Fal
             self.show_subject_everywhere()
 
     def action_tick(self, step: int) -> None:
-        """Look at an older or a newer tick."""
+        """Select an older or newer tick."""
         self.ui_state.move_cursor(step)
         self.show_subject_everywhere()
 
@@ -81,7 +81,7 @@ class ActionScreen(StatefulScreen, MinimumSizeScreen[None], inherit_bindings=Fal
             self.show_subject_everywhere()
 
     def show_subject_everywhere(self) -> None:
-        """Show another probe or tick on every screen, also on those below."""
+        """Show another probe or tick on all screens of the stack."""
         for screen in self.app.screen_stack:
             if isinstance(screen, StatefulScreen):
                 screen.show_subject()

@@ -1,4 +1,4 @@
-"""Why something happened, and the full output of a probe run."""
+"""The screens with explanations, and with the full output of a probe."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _INDENT = 4
 
 
 class TextPane(Pane):
-    """A pane of lines; it stays where it is when they change."""
+    """A pane of lines; it keeps its scroll position when they change."""
 
     def __init__(self, *, id: str, is_ascii: bool = False) -> None:  # noqa: A002  # the framework's
         super().__init__(id=id, is_ascii=is_ascii)
@@ -60,7 +60,7 @@ class TextPane(Pane):
 
 
 class WhyScreen(ActionScreen, inherit_bindings=False):
-    """Answers in plain sentences, with the command that repeats the probe by hand."""
+    """Explains the state, with the command that repeats the probe by hand."""
 
     CSS_PATH = "../styles/screens.tcss"
     AUTO_FOCUS = "#answer"
@@ -79,7 +79,7 @@ class WhyScreen(ActionScreen, inherit_bindings=False):
     def on_mount(self) -> None:
         self.show_subject()
 
-    def show(self, view_model: ViewModel) -> None:  # noqa: ARG002  # the stage has it too
+    def show(self, view_model: ViewModel) -> None:  # noqa: ARG002  # `ui_state` has it
         self.show_subject()
 
     def show_subject(self) -> None:
@@ -89,11 +89,12 @@ class WhyScreen(ActionScreen, inherit_bindings=False):
                 line(strong("Why")), EMPTY, [line("No container selected.")]
             )
             return
-        given = explain_container(self._case(subject), subject.tick)
-        self._command = next((answer.command for answer in given if answer.command), "")
+        explanations = explain_container(self._why_context(subject), subject.tick)
+        commands = (shown.command for shown in explanations if shown.command)
+        self._command = next(commands, "")
         name = container_title(subject, self.ui_state.view_model.view)
         badge = line(muted("esc closes"))
-        lines = list(_lines(given))
+        lines = list(_lines(explanations))
         self._pane.show(line(strong("Why"), f"  {name}"), badge, lines)
 
     def action_copy_answer(self) -> None:
@@ -103,7 +104,7 @@ class WhyScreen(ActionScreen, inherit_bindings=False):
     def action_close(self) -> None:
         self.dismiss()
 
-    def _case(self, subject: Subject) -> WhyContext:
+    def _why_context(self, subject: Subject) -> WhyContext:
         pod, view_model = subject.pod, self.ui_state.view_model
         return WhyContext(
             pod.pod,
@@ -116,10 +117,10 @@ class WhyScreen(ActionScreen, inherit_bindings=False):
         )
 
 
-def _lines(given: Sequence[Explanation]) -> Iterator[Line]:
+def _lines(explanations: Sequence[Explanation]) -> Iterator[Line]:
     """Yield the explanations; a command that repeats is given once."""
     command = ""
-    for explanation in given:
+    for explanation in explanations:
         yield line(Span(explanation.subject, Role.STRONG))
         for sentence in explanation.sentences:
             yield line(f"  {sentence}")
@@ -132,7 +133,7 @@ def _lines(given: Sequence[Explanation]) -> Iterator[Line]:
 
 
 class ProbeOutputScreen(ActionScreen, inherit_bindings=False):
-    """Shows what the tick that is looked at printed, all attempts of it."""
+    """Shows the output of the selected tick, with all attempts."""
 
     CSS_PATH = "../styles/screens.tcss"
     AUTO_FOCUS = "#answer"
@@ -150,7 +151,7 @@ class ProbeOutputScreen(ActionScreen, inherit_bindings=False):
     def on_mount(self) -> None:
         self.show_subject()
 
-    def show(self, view_model: ViewModel) -> None:  # noqa: ARG002  # the stage has it too
+    def show(self, view_model: ViewModel) -> None:  # noqa: ARG002  # `ui_state` has it
         self.show_subject()
 
     def show_subject(self) -> None:
@@ -161,8 +162,8 @@ class ProbeOutputScreen(ActionScreen, inherit_bindings=False):
             return
         tick = shown_tick(subject)
         name = line(*heading, f"  {container_title(subject, view)}  ")
-        words = name if tick is None else line(*name, *tick_title(tick, view))
-        self._pane.show(words, line(muted("esc closes")), output_lines(tick, view))
+        title = name if tick is None else line(*name, *tick_title(tick, view))
+        self._pane.show(title, line(muted("esc closes")), output_lines(tick, view))
 
     def action_copy_answer(self) -> None:
         subject = self.ui_state.subject

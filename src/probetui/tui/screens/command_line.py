@@ -1,4 +1,4 @@
-"""The line that `:` opens at the bottom: actions by name, with words after it."""
+"""The command line that `:` opens at the bottom: actions by name, with arguments."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NAME_WIDTH = 34
 
 
 class CompletionList(LineWidget):
-    """The lines that what is typed may become, the chosen one marked."""
+    """The possible completions of the typed text; the selected one is marked."""
 
     def __init__(self) -> None:
         super().__init__(id="offers")
@@ -57,12 +57,12 @@ class CompletionList(LineWidget):
 
 
 class CommandLine(ModalScreen[TypedCommand | None], inherit_bindings=False):
-    """Dismissed with what is to be done, None for nothing.
+    """Dismissed with the entered command, None without one.
 
     Args:
-        ui_state: what is seen and selected.
+        ui_state: the state of the screen.
         history: lines entered before, oldest first; this one is added.
-        begun: the text that is typed already.
+        begun: the initial text.
     """
 
     CSS_PATH = "../styles/screens.tcss"
@@ -90,7 +90,7 @@ class CommandLine(ModalScreen[TypedCommand | None], inherit_bindings=False):
         self._offer()
 
     def action_complete(self, step: int = 1) -> None:
-        """Put the next line that is offered in place of what was typed."""
+        """Replace the typed text by the next completion."""
         if not self._offered:
             return
         self._chosen = (self._chosen + step) % len(self._offered)
@@ -98,7 +98,7 @@ class CommandLine(ModalScreen[TypedCommand | None], inherit_bindings=False):
         self.query_one(CompletionList).show(self._offered, self._chosen)
 
     def action_history(self, step: int) -> None:
-        """Put a line that was entered before in place of what was typed."""
+        """Replace the typed text by an older or newer line of the history."""
         at = max(0, min(self._at + step, len(self._history)))
         if at == self._at:
             return
@@ -133,16 +133,16 @@ class CommandLine(ModalScreen[TypedCommand | None], inherit_bindings=False):
 
     def _offer(self) -> None:
         self._chosen = -1
-        sensible = sorted(
-            filter(self._is_sensible, reachable_actions(self._below)), key=use_rank
+        actions = sorted(
+            filter(self._is_offered, reachable_actions(self._below)), key=use_rank
         )
-        found = completions(self._entry.value, sensible, self._ui_state.context)
-        self._offered = list(islice(dict(found).items(), _MOST_OFFERED))
+        lines = completions(self._entry.value, actions, self._ui_state.context)
+        self._offered = list(islice(dict(lines).items(), _MOST_OFFERED))
         self.query_one(CompletionList).show(self._offered, self._chosen)
         self._show_message("tab completes  enter runs  esc closes", is_error=False)
 
-    def _is_sensible(self, action: Action) -> bool:
-        """Return whether an action can be done now, or to something that is named."""
+    def _is_offered(self, action: Action) -> bool:
+        """Return whether an action is possible now, or for a target that is named."""
         if self._ui_state.refusal(action):
             return False
         return action.on in SELECTED_TARGETS or self._ui_state.allows(action)
@@ -152,10 +152,10 @@ class CommandLine(ModalScreen[TypedCommand | None], inherit_bindings=False):
             self._entry.value = text
             self._entry.cursor_position = len(text)
 
-    def _show_message(self, words: str, *, is_error: bool) -> None:
+    def _show_message(self, message: str, *, is_error: bool) -> None:
         status = self.query_one("#command-status", Static)
         status.set_class(is_error, "-error")
-        status.update(f" {safe_line(words)} ")
+        status.update(f" {safe_line(message)} ")
 
     @property
     def _entry(self) -> Input:
@@ -163,5 +163,5 @@ class CommandLine(ModalScreen[TypedCommand | None], inherit_bindings=False):
 
     @property
     def _below(self) -> Screen[Any]:
-        """The screen that the line was opened on."""
+        """The screen below the command line."""
         return self.app.screen_stack[-2]

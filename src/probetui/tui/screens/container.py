@@ -1,4 +1,4 @@
-"""One container on a screen of its own: its instances, its probe, its ticks."""
+"""The screen of one container: its instances, its probe, its ticks."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class Filtering(Protocol):
     """A screen with a list that can be filtered."""
 
     def action_filter(self, text: str = "") -> None:
-        """Filter it, or ask for what."""
+        """Filter the list, or open the filter bar."""
 
 
 _MOST_SHORT_CONTAINER_LINES = 14
 
 
 class ContainerPage(SubjectPage):
-    """What matters most where there is little room, everything where there is more."""
+    """The most important lines on a low screen, else everything."""
 
     def title(self, pane: SubjectPane) -> Line:
         return probes_title(
@@ -73,7 +73,7 @@ _INDENT = 15
 
 
 class DecisionTracePage(SubjectPage):
-    """The questions of the tick that is looked at, their answers, and what followed."""
+    """The gates of the selected tick, and its consequences."""
 
     def title(self, pane: SubjectPane) -> Line:
         heading = line("5 ", strong("Decision trace"))
@@ -91,7 +91,7 @@ class DecisionTracePage(SubjectPage):
 
 
 class ContainerScreen(ActionScreen, inherit_bindings=False):
-    """Shows what is chosen on the main screen, which stays below it."""
+    """Shows the selected container of the main screen, which stays below."""
 
     CSS_PATH = "../styles/screens.tcss"
     AUTO_FOCUS = "#life"
@@ -139,7 +139,7 @@ class ContainerScreen(ActionScreen, inherit_bindings=False):
         self.refresh_keys()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Leave out the keys that are for the other panes of the main screen."""
+        """Turn off the keys of the main screen's other panes."""
         if action == "pane" and parameters and parameters[0] not in _PANES:
             return False
         return super().check_action(action, parameters)
@@ -169,7 +169,7 @@ class ContainerScreen(ActionScreen, inherit_bindings=False):
         self.app.push_screen(ProbeOutputScreen(self.ui_state))
 
     def action_back(self) -> None:
-        """Leave, and look at the newest tick again."""
+        """Close the screen, and select the newest tick."""
         self.action_unzoom()
 
     def action_unzoom(self) -> None:

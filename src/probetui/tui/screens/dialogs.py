@@ -1,4 +1,4 @@
-"""Dialogs: a list to choose from, a question to confirm, a lesson that is ended."""
+"""Dialogs: a menu of choices, a confirmation, the change of a lesson."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ NUMBERS = digits[1:]
 
 
 _NAMES_IN_MENU, _LEAST_NAME = 56, 12
-"""How much of a menu's width names may take, in percent, and cells they always may."""
+"""The share of a menu's width for names, in percent, and their least width in cells."""
 
 
 class ChoicePane(Pane):
-    """The things there are, one a line, with numbers."""
+    """The numbered choices, one a line."""
 
     def __init__(
         self, name: str, choices: Sequence[tuple[str, str]], *, is_ascii: bool
@@ -48,7 +48,7 @@ class ChoicePane(Pane):
         viewport: Size,  # noqa: ARG002  # the framework's
         width: int,  # noqa: ARG002  # the framework's
     ) -> int:
-        """Ask for a line each, and the frame."""
+        """Return the height for all choices and the frame."""
         return len(self._choices) + 2
 
     def title(self) -> Line:
@@ -61,18 +61,18 @@ class ChoicePane(Pane):
         return len(self._choices)
 
     def row(self, index: int) -> StyledLine:
-        name, words = self._choices[index]
-        is_chosen = index == self.viewport.cursor
-        also = CURSOR if is_chosen else ""
+        name, note = self._choices[index]
+        is_selected = index == self.viewport.cursor
+        also = CURSOR if is_selected else ""
         number = str(index + 1) if index < len(NUMBERS) else ""
         before = styled_line(
             line(
-                Span("> " if is_chosen else "  ", Role.ACCENT),
+                Span("> " if is_selected else "  ", Role.ACCENT),
                 Span(f"{number:>1}  ", Role.ACCENT),
             ),
             also,
         )
-        # A name may lose its end, lest all of what is chosen be cut.
+        # Long names are cut, so that there is room for the notes.
         room = self.inner_width * _NAMES_IN_MENU // 100
         names = min(self._widest, max(room, _LEAST_NAME))
         shown = (
@@ -80,7 +80,7 @@ class ChoicePane(Pane):
             *fit(
                 styled_line(line(name), also), names, also=also, ellipsis=self.ellipsis
             ),
-            *styled_line(line("  ", muted(words)), also),
+            *styled_line(line("  ", muted(note)), also),
         )
         return fit(shown, self.inner_width, also=also, ellipsis=self.ellipsis)
 
@@ -88,12 +88,12 @@ class ChoicePane(Pane):
 class ChoiceScreen(
     ModalScreen[int | None], MinimumSizeScreen[int | None], inherit_bindings=False
 ):
-    """Dismissed with the place of what was chosen, None for nothing.
+    """Dismissed with the index of the choice, None without one.
 
     Args:
-        name: what is chosen.
-        choices: a name and a few words for each; they may be foreign but harmless.
-        is_ascii: draw with ASCII only.
+        name: the title of the menu.
+        choices: the name and the note of each; safe text.
+        is_ascii: whether to draw with ASCII only.
     """
 
     CSS_PATH = "../styles/screens.tcss"
@@ -125,10 +125,10 @@ class QuestionPane(Pane):
     """A question or a notice, and the keys for it.
 
     Args:
-        name: what stands in the edge.
-        question: what is said, a paragraph each.
-        keys: returns the keys, with words.
-        is_ascii: draw with ASCII only.
+        name: the title.
+        question: the paragraphs of the text.
+        keys: returns the line with the keys.
+        is_ascii: whether to draw with ASCII only.
     """
 
     MARGIN = 0
@@ -152,7 +152,7 @@ class QuestionPane(Pane):
         viewport: Size,  # noqa: ARG002  # the framework's
         width: int,
     ) -> int:
-        """Ask for the question, the keys, a line between them, and the frame."""
+        """Return the height for text, a blank line, keys and the frame."""
         return len(self._wrapped(width - 2)) + 4
 
     def title(self) -> Line:
@@ -175,11 +175,11 @@ class QuestionPane(Pane):
 class QuestionScreen(
     ModalScreen[bool], MinimumSizeScreen[bool], inherit_bindings=False
 ):
-    """Dismissed with the answer; everything but a plain yes is no.
+    """Dismissed with the answer, which is no for everything but an explicit yes.
 
     Args:
-        question: what is asked, and what is to be known for it.
-        is_ascii: draw with ASCII only.
+        question: the question, and what to know for the answer.
+        is_ascii: whether to draw with ASCII only.
     """
 
     CSS_PATH = "../styles/screens.tcss"
@@ -206,7 +206,7 @@ class QuestionScreen(
 
 
 class LessonChangeScreen(ModalScreen[None], MinimumSizeScreen[None]):
-    """Shown while the pod of a lesson is stopped; takes keys and does nothing."""
+    """Shown while the pod of a lesson is stopped; swallows all keys but quit."""
 
     CSS_PATH = "../styles/screens.tcss"
 
@@ -215,15 +215,13 @@ class LessonChangeScreen(ModalScreen[None], MinimumSizeScreen[None]):
     ) -> None:
         super().__init__()
         number = (lesson.number - 1 + steps) % lesson.count + 1
-        words = (
+        text = (
             line("Stopping the pod of ", strong(lesson.name), "."),
             line(f"Lesson {number} of {lesson.count} starts once it has stopped."),
         )
         keys = keys_of(ACTIONS_BY_ID["app.quit-now"], options.keymap)
         quits = line(Span(" ".join(map(key_label, keys)), Role.ACCENT), " quit")
-        self._pane = QuestionPane(
-            "Lesson", words, lambda: quits, is_ascii=options.ascii
-        )
+        self._pane = QuestionPane("Lesson", text, lambda: quits, is_ascii=options.ascii)
 
     def compose(self) -> ComposeResult:
         yield self._pane

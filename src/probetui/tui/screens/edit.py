@@ -1,4 +1,4 @@
-"""Changing a probe's timing in memory, with what differs from the manifest."""
+"""Edit the timing of a probe in memory, with its differences from the manifest."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _RESET = MenuRow("reset", "reset", "to the manifest")
 
 
 class EditScreen(MenuScreen):
-    """A field for each number; what differs from the manifest is shown as a diff."""
+    """A field for each number, and the diff from the manifest."""
 
     HEADING = "Edit timing"
     HAS_NUMBERS = False
@@ -57,9 +57,9 @@ class EditScreen(MenuScreen):
         probe = subject.probe
         manifest = Timing.of(probe.manifest_probe or probe.probe)
         rows = [
-            MenuRow(field, f"{name:<21}{getattr(timing, field)}", _diff(was, now))
+            MenuRow(field, f"{name:<21}{getattr(timing, field)}", _diff(before, after))
             for field, name in _FIELDS.items()
-            for was, now in [(getattr(manifest, field), getattr(timing, field))]
+            for before, after in [(getattr(manifest, field), getattr(timing, field))]
         ]
         about = line(container_title(subject, view), f" {probe.key.probe_type.lower()}")
         problems = timing.problems(probe.key.probe_type)
@@ -85,7 +85,7 @@ class EditScreen(MenuScreen):
             self.dismiss()
 
     def action_write(self) -> None:
-        """Write a copy of the manifest with the numbers as they are shown."""
+        """Write a copy of the manifest with the shown numbers."""
         subject, timing = self.ui_state.subject, self._timing
         if subject is None or subject.probe is None or timing is None:
             return
@@ -120,8 +120,8 @@ class EditScreen(MenuScreen):
             self.show_rows()
 
 
-def _diff(was: int, now: int) -> str:
-    return "" if was == now else f"{was} -> {now}"
+def _diff(before: int, after: int) -> str:
+    return "" if before == after else f"{before} -> {after}"
 
 
 def _diff_lines(manifest: Timing, timing: Timing) -> list[Line]:

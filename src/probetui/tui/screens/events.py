@@ -1,4 +1,4 @@
-"""All events: every one that happened, or what a cluster would show of them."""
+"""The event log: all events, or the events as a cluster would show them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from probetui.tui.state import UiState
 from probetui.tui.view_model import ViewModel
 
 CLUSTER, FOLDED = "cluster", "folded"
-_OF_A_LINE = {
+_LINE_HINTS = {
     "look.jump": "jumps to the tick",
     "look.copy": "copies the line",
     "look.copy-as": "copies as kubectl describe",
@@ -33,11 +33,11 @@ _OF_A_LINE = {
 
 
 class EventsScreen(ActionScreen, inherit_bindings=False):
-    """The log and, in its place if wanted, the same as `kubectl events` prints it.
+    """Shows the log of events or, in its place, the output of `kubectl events`.
 
     Args:
         ui_state: the state of the screen.
-        what: `cluster` leaves out what a cluster keeps to itself, `folded` shows what
+        what: `cluster` shows only a cluster's events, `folded` shows them combined as
             a cluster would.
     """
 
@@ -87,7 +87,7 @@ class EventsScreen(ActionScreen, inherit_bindings=False):
         self.show(self.ui_state.view_model)
 
     def action_all_pods(self) -> None:
-        """Show lines about the chosen pod only, or about all again."""
+        """Show lines of the selected pod only, or of all pods again."""
         subject = self.ui_state.subject
         chosen = subject.pod.pod.uid if subject is not None else ""
         self._pod_uid = "" if self._pod_uid else chosen
@@ -100,13 +100,13 @@ class EventsScreen(ActionScreen, inherit_bindings=False):
         self.show(self.ui_state.view_model)
 
     def action_copy_as(self) -> None:
-        """Copy the chosen event as `kubectl describe` shows it."""
+        """Copy the selected event as `kubectl describe` shows it."""
         pane = self._cluster if self._is_folded else self._log
         if text := pane.copy_as_kubectl():
             self.post_message(CopyRequested(text))
 
     def action_jump(self) -> None:
-        """Go to the tick behind the chosen line, or else to its container."""
+        """Go to the tick of the selected line, or else to its container."""
         chosen = None if self._is_folded else self._log.chosen_line
         if chosen is None or not chosen.container_name:
             return
@@ -115,7 +115,7 @@ class EventsScreen(ActionScreen, inherit_bindings=False):
         self.dismiss()
 
     def action_why(self) -> None:
-        """Explain the tick behind the selected line, or else its container."""
+        """Explain the tick of the selected line, or else its container."""
         chosen = None if self._is_folded else self._log.chosen_line
         if chosen is None or not chosen.container_name:
             self.app.push_screen(SCREEN_OPENERS["why"](self.ui_state))
@@ -142,9 +142,9 @@ class EventsScreen(ActionScreen, inherit_bindings=False):
 
 
 def _hint(keymap: Keymap) -> Line:
-    """Return what keys do with the chosen line; those without a key are left out."""
-    words = []
-    for identifier, word in _OF_A_LINE.items():
+    """Return the keys for the selected line; actions without a key are left out."""
+    hints = []
+    for identifier, word in _LINE_HINTS.items():
         if keys := keys_of(ACTIONS_BY_ID[identifier], keymap):
-            words.append(f"{key_label(keys[0])} {word}")
-    return line(muted("  " + "   ".join(words)))
+            hints.append(f"{key_label(keys[0])} {word}")
+    return line(muted("  " + "   ".join(hints)))

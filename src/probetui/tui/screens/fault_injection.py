@@ -35,7 +35,7 @@ _POINTS = {
     BreakpointKind.FIRST_FAILURE: "after a success, or the first run",
     BreakpointKind.READINESS: "becomes ready, or not ready",
 }
-_WORDS = {
+_POINT_NAMES = {
     BreakpointKind.BEFORE_KILL: "before a kill",
     BreakpointKind.FIRST_FAILURE: "first failure",
     BreakpointKind.READINESS: "readiness changes",
@@ -61,7 +61,7 @@ _DELAYS = tuple(
 
 
 class FaultInjectionScreen(MenuScreen):
-    """What the runtime can do to a container, late answers, and its break-points."""
+    """The menu of a container's faults, the delay of its probes, its break-points."""
 
     HEADING = "Faults and break-points"
 
@@ -98,7 +98,7 @@ class FaultInjectionScreen(MenuScreen):
         self.menu.show(
             line(container_title(subject, view)),
             rows,
-            tuple(_last_words(reasons.values())),
+            tuple(_lines_below(reasons.values())),
         )
 
     def picked(self, name: str) -> None:
@@ -121,9 +121,13 @@ class FaultInjectionScreen(MenuScreen):
 
     def action_change(self, step: int) -> None:
         if step > 0:
-            self._delay = next((e for e in _DELAYS if e > self._delay), _DELAYS[-1])
+            self._delay = next(
+                (delay for delay in _DELAYS if delay > self._delay), _DELAYS[-1]
+            )
         else:
-            self._delay = max((e for e in _DELAYS if e < self._delay), default=_NONE)
+            self._delay = max(
+                (delay for delay in _DELAYS if delay < self._delay), default=_NONE
+            )
         self.show_rows()
 
     def _delay_row(self, probe: ProbeSnapshot) -> MenuRow:
@@ -139,7 +143,7 @@ class FaultInjectionScreen(MenuScreen):
         return MenuRow(_DELAY, "delay answers", note)
 
     def _why_not(self, subject: Subject, name: str) -> str:
-        """Return why something cannot be done to a container now, else nothing."""
+        """Return why a fault cannot be injected now, empty if it can."""
         if not self.ui_state.view_model.snapshot.acts:
             return _ONLY_WATCHED
         status = subject.container.status
@@ -150,9 +154,13 @@ class FaultInjectionScreen(MenuScreen):
 
 
 def _first_delay(probe: ProbeSnapshot) -> timedelta:
-    """Return what to offer: nothing where there is a delay, else one that is felt."""
+    """Return the initial choice: none if there is a delay, else above the timeout."""
     limit = timedelta(seconds=probe.probe.timeout_seconds)
-    return _NONE if probe.delay else next((e for e in _DELAYS if e > limit), limit)
+    return (
+        _NONE
+        if probe.delay
+        else next((delay for delay in _DELAYS if delay > limit), limit)
+    )
 
 
 def _point_rows(container: ContainerSnapshot) -> Iterator[MenuRow]:
@@ -160,11 +168,11 @@ def _point_rows(container: ContainerSnapshot) -> Iterator[MenuRow]:
     yield MenuRow("", "Pause automatically")
     for point, note in _POINTS.items():
         mark = "[x]" if point in container.break_points else "[ ]"
-        yield MenuRow(point, f"{mark} {_WORDS[point]}", note)
+        yield MenuRow(point, f"{mark} {_POINT_NAMES[point]}", note)
 
 
-def _last_words(reasons: Iterable[str]) -> Iterator[Line]:
-    """Yield why some of it cannot be done, and what else there is to know."""
+def _lines_below(reasons: Iterable[str]) -> Iterator[Line]:
+    """Yield the lines below the menu: why faults are impossible, and hints."""
     for reason in dict.fromkeys(reason for reason in reasons if reason):
         yield line(Span("Not now: ", Role.WARNING), reason)
     yield line(muted("left and right change the delay"))

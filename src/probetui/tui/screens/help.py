@@ -1,4 +1,4 @@
-"""The keys that work now, and what the marks mean."""
+"""The help: the keys that work now, and the meaning of marks."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _BADGES = (
 
 
 class HelpPane(Pane):
-    """Keys in groups, in as many columns as fit, and the marks below them.
+    """The groups of keys, in as many columns as fit, with the marks below.
 
-    Where plain processes are not isolated, that stands above all.
+    If plain processes are not isolated, a notice comes first.
     """
 
     MARGIN = 0
@@ -61,11 +61,11 @@ class HelpPane(Pane):
 
     @property
     def hits(self) -> str:
-        """How many actions the search finds, in words."""
-        return f"{len(self._found())} of {len(self._labels)}"
+        """The number of actions that match: `3 of 12`."""
+        return f"{len(self._matching())} of {len(self._labels)}"
 
     def show_filter(self, wanted: Filter) -> None:
-        """List only actions with keys or words that a filter keeps."""
+        """Filter the actions by their keys and texts."""
         self.filter = wanted
         self.viewport.top = 0
         self.repaint()
@@ -77,7 +77,7 @@ class HelpPane(Pane):
         return whole if has_room else line(strong("Keys"), found)
 
     def badge(self) -> Line:
-        """Return what else can be done, as far as the title leaves room."""
+        """Return the longest hint that fits beside the title."""
         room = self.size.width - LEAST_EDGE - cells(styled_line(self.title()))
         fitting = (badge for badge in _BADGES if len(badge) <= room)
         return line(muted(next(fitting, "")))
@@ -97,14 +97,14 @@ class HelpPane(Pane):
         return keys if self.filter.is_active else [*self._isolation(), *keys, *marks]
 
     def _isolation(self) -> Sequence[StyledLine]:
-        """Return what the mark behind the runtime means, if the header has it."""
+        """Return the meaning of the mark after the runtime, if the header has it."""
         if self._is_isolated:
             return ()
         mark = Span(f" processes{SHORT_ISOLATION_MARK}", Role.WARNING)
-        words = styled_line((mark, Span(f"  {NOT_ISOLATED}: {NO_BOUNDS}")))
-        return wrapped(words, self.inner_width, indent=13)
+        notice = styled_line((mark, Span(f"  {NOT_ISOLATED}: {NO_BOUNDS}")))
+        return wrapped(notice, self.inner_width, indent=13)
 
-    def _found(self) -> list[KeyLabel]:
+    def _matching(self) -> list[KeyLabel]:
         return [
             label
             for label in self._labels
@@ -112,12 +112,12 @@ class HelpPane(Pane):
         ]
 
     def _key_blocks(self) -> list[list[Line]]:
-        found = self._found()
+        matching = self._matching()
         blocks = []
         for group, heading in GROUPS.items():
             lines = [
                 _key_line(" ".join(label.keys), label.tooltip or label.text)
-                for label in found
+                for label in matching
                 if label.group == group
             ]
             if lines:
@@ -129,11 +129,11 @@ class HelpPane(Pane):
 
     def _legend(self) -> StyledLine:
         spans: list[Span] = [Span(" MARKS  ", Role.STRONG)]
-        for mark, words in mark_legend(self._marks):
-            # No-break spaces, so that a mark stays with its words.
+        for mark, meaning in mark_legend(self._marks):
+            # No-break spaces keep a mark with its meaning.
             spans += [
                 Span(mark, Role.ACCENT),
-                Span(f"\u00a0{words}   ".replace(" ", "\u00a0", words.count(" "))),
+                Span(f"\u00a0{meaning}   ".replace(" ", "\u00a0", meaning.count(" "))),
             ]
         return styled_line(tuple(spans))
 
@@ -141,9 +141,9 @@ class HelpPane(Pane):
 class HelpScreen(
     ModalScreen[str | None], MinimumSizeScreen[str | None], inherit_bindings=False
 ):
-    """Lists exactly what can be pressed on the screen below it.
+    """Lists exactly the keys that work on the screen below.
 
-    Dismissed with a key that was pressed to try it, None for none.
+    Dismissed with the key that was pressed to try it, None without one.
     """
 
     CSS_PATH = "../styles/screens.tcss"
@@ -171,25 +171,25 @@ class HelpScreen(
         yield self._filter
 
     def action_filter(self) -> None:
-        """Search for keys by what they do."""
+        """Search the keys by their actions."""
         self._filter.open(self._pane)
 
     def action_close(self) -> None:
-        """Show all keys again after a search; else close the help."""
+        """Clear the search, or else close the help."""
         if self._pane.filter.is_active:
             self._pane.show_filter(Filter())
         else:
             self.dismiss(None)
 
     def on_key(self, event: Key) -> None:
-        """Leave with a key that the help lists and does not need for itself."""
+        """Close with a key that the help lists, unless the help itself uses it."""
         if event.key in self._keys and event.key not in self.active_bindings:
             event.stop()
             self.dismiss(event.key)
 
 
 def _letter_pairs(labels: Sequence[KeyLabel]) -> Iterator[Line]:
-    """Yield what a letter does, and what its capital does instead."""
+    """Yield the letters whose capitals have another action, with both actions."""
     names = {key: label.text for label in labels for key in label.keys}
     for key in sorted(names):
         capital = key.upper()
@@ -197,14 +197,14 @@ def _letter_pairs(labels: Sequence[KeyLabel]) -> Iterator[Line]:
             yield _key_line(f"{key} {capital}", f"{names[key]} / {names[capital]}")
 
 
-def _key_line(keys: str, words: str) -> Line:
-    return line("  ", Span(keys.ljust(_KEYS_WIDTH), Role.ACCENT), words)
+def _key_line(keys: str, text: str) -> Line:
+    return line("  ", Span(keys.ljust(_KEYS_WIDTH), Role.ACCENT), text)
 
 
 def _in_columns(
     units: Sequence[Sequence[StyledLine]], columns: int, room: int
 ) -> list[StyledLine]:
-    """Pour lines into columns of about the same height, each `room` cells wide.
+    """Arrange lines in columns of about the same height, each `room` cells wide.
 
     A column ends with a whole unit: an entry, or a heading with its first entry.
     """
@@ -215,6 +215,6 @@ def _in_columns(
             parts.append([])
         parts[-1] += unit
     return [
-        tuple(ink for cell in row for ink in fit(cell, room))
+        tuple(segment for cell in row for segment in fit(cell, room))
         for row in zip_longest(*parts, fillvalue=())
     ]

@@ -36,9 +36,9 @@ from probetui.tui.view_model import ViewModel
 
 
 class LogPane(Pane):
-    """The lines of one tail; those it lets go of leave at the top.
+    """The lines of one log; those that its tail drops leave at the top.
 
-    Lines are known by their number from the beginning, so that the cursor stays on
+    Lines are identified by their number from the beginning, so that the cursor stays on
     its line.
     """
 
@@ -62,27 +62,27 @@ class LogPane(Pane):
 
     @property
     def hits(self) -> str:
-        """How many lines the filter keeps, in words."""
+        """The number of lines that the filter keeps: `3 of 12`."""
         total = len(self._tail.lines) if self._tail is not None else 0
         return f"{len(self._kept)} of {total}"
 
     @property
     def is_marked(self) -> bool:
-        """The cursor is seen where one has gone to a line."""
+        """Whether the cursor is visible: not while the newest line is followed."""
         return self.has_focus and not self.viewport.is_following
 
     @property
     def indent(self) -> int:
-        """How far further lines of a long one stand to the right."""
+        """The indentation of a long line's continuation lines, in cells."""
         is_stamped = bool(self._kept) and self._line(0).at is not None
         return STAMP if is_stamped else 0
 
     def show(
         self, name: str, tail: LogTail | None, view: View, problem: str = ""
     ) -> None:
-        """Show what is new in a tail; another one than before is shown from its end.
+        """Show the new lines of a tail; another tail is shown from its end.
 
-        `problem` says why there is none, or why it does not go on.
+        `problem` is the reason why there is no tail, or why it has ended.
         """
         self._name_of_log, self._view = name, view
         if tail is not self._tail:
@@ -93,7 +93,7 @@ class LogPane(Pane):
         self.viewport.show()
 
     def show_filter(self, wanted: Filter) -> None:
-        """Keep only lines that a filter keeps."""
+        """Filter the lines."""
         self.filter = wanted
         if wanted.is_active:
             self.viewport.sought = wanted
@@ -110,14 +110,14 @@ class LogPane(Pane):
         self.viewport.show()
 
     def title(self) -> Line:
-        words = "follow" if self.viewport.is_following else "follow off"
+        state = "follow" if self.viewport.is_following else "follow off"
         if self._tail is not None and self._tail.state is not LogState.READING:
-            words = str(self._tail.state)
-        found = f"  filter: {self._view.safe(self.filter.text)} ({self.hits})"
+            state = str(self._tail.state)
+        filtered = f"  filter: {self._view.safe(self.filter.text)} ({self.hits})"
         return line(
             strong(self._view.safe(self._name_of_log)),
-            muted(f"  {words}"),
-            Span(found if self.filter.is_active else "", Role.ACCENT),
+            muted(f"  {state}"),
+            Span(filtered if self.filter.is_active else "", Role.ACCENT),
         )
 
     def badge(self) -> Line:
@@ -129,16 +129,16 @@ class LogPane(Pane):
         return len(self._kept)
 
     def below(self) -> list[StyledLine]:
-        """Return why there is nothing, or nothing more."""
+        """Return why there is no line, or why the log has ended."""
         if self._problem:
             problem = Span(f" {self._view.safe(self._problem)}", Role.WARNING)
             return [styled_line(line(problem))]
         if self._kept or self._tail is None:
             return []
-        words = "No output yet."
+        reason = "No output yet."
         if self._seen:
-            words = no_match_text("line", self._view.safe(self.filter.text))
-        return [styled_line(line(muted(f" {words}")))]
+            reason = no_match_text("line", self._view.safe(self.filter.text))
+        return [styled_line(line(muted(f" {reason}")))]
 
     def row(self, index: int) -> StyledLine:
         return self.viewport.cut(index)
@@ -152,15 +152,15 @@ class LogPane(Pane):
         return styled_line(shown, also)
 
     def searchable(self, index: int) -> str:
-        """Return a line as a filter looks at it."""
+        """Return the text of a line for filters."""
         return self._view.mask.text(self._line(index).text)
 
     def copy_text(self, index: int) -> str:
-        """Return a line as it is copied."""
+        """Return the text of a line for copying."""
         return log_text(self._line(index), self._view)
 
     def _line(self, index: int) -> LogLine:
-        assert self._tail is not None  # noqa: S101  # nothing is kept without one
+        assert self._tail is not None  # noqa: S101  # only lines of a tail are kept
         return self._tail.lines[self._kept[index] - self._tail.dropped]
 
     def _read_newest(self) -> None:
@@ -169,10 +169,10 @@ class LogPane(Pane):
         if tail is None:
             return
         self._skips = frozenset(tail.skips)
-        gone = sum(number < tail.dropped for number in self._kept[: tail.dropped])
-        if gone:
-            del self._kept[:gone]
-            self.viewport.drop_oldest(gone)
+        dropped = sum(number < tail.dropped for number in self._kept[: tail.dropped])
+        if dropped:
+            del self._kept[:dropped]
+            self.viewport.drop_oldest(dropped)
         first = max(self._seen, tail.dropped)
         self._seen = tail.dropped + len(tail.lines)
         fresh = range(first, self._seen)
@@ -193,11 +193,11 @@ _NO_LOGS_KEPT = "This session has no logs, only probe output."
 
 
 class LogsScreen(ActionScreen, inherit_bindings=False):
-    """Goes on with the next instance when the container is restarted.
+    """Shows the log of a container, and continues with the next instance.
 
     Args:
-        ui_state: its container is the one that is selected when the screen opens.
-        is_previous: begin with the instance before.
+        ui_state: the state of the screen, with the selected container.
+        is_previous: whether to start with the previous instance.
     """
 
     CSS_PATH = "../styles/screens.tcss"
@@ -208,7 +208,7 @@ class LogsScreen(ActionScreen, inherit_bindings=False):
         super().__init__(ui_state)
         self._chosen = SelectedContainer(ui_state)
         self._is_previous = is_previous
-        self._desk = LogReader(ui_state.host.logs, self._grown)
+        self._reader = LogReader(ui_state.host.logs, self._grown)
         self._log = LogPane(ui_state.view_model.view, is_ascii=ui_state.options.ascii)
         self._reading = ReadingArea(ui_state, [self._log], self._heading, self.key_line)
 
@@ -219,14 +219,14 @@ class LogsScreen(ActionScreen, inherit_bindings=False):
         self.show(self.ui_state.view_model)
 
     def on_unmount(self) -> None:
-        self._desk.close()
+        self._reader.close()
 
     def show(self, view_model: ViewModel) -> None:
         target = self._target(view_model)
         problem = target.problem
-        if not self._desk.has_logs:
+        if not self._reader.has_logs:
             problem = _NO_LOGS_KEPT
-        tail = self._desk.read(target.container_id)
+        tail = self._reader.read(target.container_id)
         self._log.show(self._chosen.name(view_model), tail, view_model.view, problem)
         self._reading.show_heading()
         self.refresh_keys()
@@ -248,7 +248,7 @@ class LogsScreen(ActionScreen, inherit_bindings=False):
     def _target(self, view_model: ViewModel) -> LogTarget:
         container = self._chosen.container(view_model)
         if container is None:
-            return LogTarget(problem="The container is gone.")
+            return LogTarget(problem="The container is dropped.")
         find = previous_log if self._is_previous else current_log
         return find(container)
 

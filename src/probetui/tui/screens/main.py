@@ -1,4 +1,4 @@
-"""The main screen: containers, the chosen one in detail, events."""
+"""The main screen: containers, the selected one in detail, events."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ from probetui.tui.view_model import ViewModel
 _PANES = ("containers", "detail", "other", "ticks", "why", "events", "output")
 _LOW_CARD, _HIGH_CARD, _WHY = 9, 12, 3
 _AROUND_TICKS, _FEW_INSTANCES, _MOST_INSTANCES = 4, 2, 3
-"""Rows of the ticks: two edges and two of what was printed, and those of instances."""
+"""The rows of the ticks: edges and output, and the fewest and most instances."""
 _LEAST_FOR_ALL = 22
 _ROOMY = 36
-"""Rows from which on the card and the ticks get all that they have to say."""
+"""The least height of a terminal for the full card and all ticks."""
 
 _CARD_OF_FEW = 10
 FEW = 3
-"""Containers up to which their list is so low that something fits below it."""
+"""The most containers whose list leaves room below it."""
 
 _MOST_FOR_CONTAINERS = 0.4
 _SCREENS_INSTEAD = {"trace": "gates", "output": "logs"}
 
 
 class MainScreen(ActionScreen, inherit_bindings=False):
-    """Shows what it is given, and says what of it is chosen."""
+    """Shows the session, and selects container, probe and tick."""
 
     CSS_PATH = "../styles/main.tcss"
     AUTO_FOCUS = "#containers"
@@ -114,7 +114,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         self.show(self.ui_state.view_model)
 
     def on_screen_resume(self) -> None:
-        # Before the framework styles and lays out everything, which it then does once.
+        # Before Textual styles and lays out everything, so that it does so only once.
         self._fit_into(self.app.size)
         self._is_styled = True
 
@@ -172,7 +172,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         self._show_detail()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return which keys work now, which depends on the panes that are shown."""
+        """Return whether an action is possible, which depends on the shown panes."""
         if action in {"unzoom", "back"} and not (
             self._zoomed
             or (action == "back" and self._pane_to_filter().filter.is_active)
@@ -181,7 +181,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         return super().check_action(action, parameters)
 
     def action_pane(self, name: str) -> None:
-        """Go to a pane; some have a screen of their own."""
+        """Focus a pane, or open its screen if the pane does not fit."""
         pane = None if name == "trace" else self.query_one(f"#{name}", Pane)
         if pane is not None and self._zoomed:
             self._zoom(name)
@@ -217,13 +217,13 @@ class MainScreen(ActionScreen, inherit_bindings=False):
             self.refresh_bindings()
 
     def choose(self, key: ContainerKey, probe: ProbeType | None) -> None:
-        """Choose a container, and one of its probes; a filter that hides it goes."""
+        """Select a container and one of its probes; clear a filter that hides it."""
         self.ui_state.wanted_probe = probe or self.ui_state.wanted_probe
         self._containers.choose_container(key)
         self._show_detail()
 
     def action_all_pods(self) -> None:
-        """Show events of the chosen pod only, or of all pods again."""
+        """Show events of the selected pod only, or of all pods again."""
         subject = self.ui_state.subject
         if self._events.pod_uid or subject is None:
             self._events.show_pod("")
@@ -292,15 +292,17 @@ class MainScreen(ActionScreen, inherit_bindings=False):
 
     def _zoom(self, name: str) -> None:
         """Zoom one pane; an empty name shows all panes again."""
-        was = self._zoomed
-        if not was:
+        before = self._zoomed
+        if not before:
             self._in_turn = self._displayed()
         self._zoomed = name
         self._card.is_zoomed = name == "detail"
         for pane in _PANES:
             self.set_class(pane == name, f"-zoom-{pane}")
         self.set_class(bool(name), "-zoomed")
-        self.query_one(f"#{name or ('containers' if was == 'detail' else was)}").focus()
+        self.query_one(
+            f"#{name or ('containers' if before == 'detail' else before)}"
+        ).focus()
         self.refresh_bindings()
 
     def _displayed(self) -> list[str]:
@@ -319,18 +321,18 @@ class MainScreen(ActionScreen, inherit_bindings=False):
 
 
 def most_instances(pods: Iterable[PodSnapshot]) -> int:
-    """Return how many instances of one container there have been at most."""
+    """Return the largest number of instances of a container."""
     statuses = (container.status for pod in pods for container in pod.containers)
     return 1 + max((status.restart_count for status in statuses if status), default=0)
 
 
 def grid_rows(height: int, containers: int, instances: int) -> str:
-    """Return the heights of the rows where list and card are side by side.
+    """Return the heights of the grid's rows, if list and card are side by side.
 
-    They are for a terminal of that height: containers, why, ticks, events. A few
-    containers leave room for why below them, beside the card; ticks have a row for each
-    of the `instances` of one container, up to a few. Where the terminal is low the
-    style sheet says what there is room for, and this is empty.
+    The rows of a terminal of that height are: containers, why, ticks, events. A few
+    containers leave room for why below them, beside the card. The ticks have a row for
+    each of the `instances` of one container, up to a few. Empty on a low terminal,
+    whose rows the style sheet defines.
     """
     if height < _LEAST_FOR_ALL:
         return ""

@@ -1,4 +1,4 @@
-"""Menus: rows to pick by number or cursor, on top of another screen."""
+"""Action menus: rows to pick by number or cursor, on top of another screen."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from probetui.tui.state import StatefulScreen, UiState, is_allowed
 from probetui.tui.styled_text import StyledLine, styled_line, wrapped
 from probetui.tui.view_model import ViewModel
 
-_WORDS_CELLS = 24
+_NAME_CELLS = 24
 
 
 class MenuRow(NamedTuple):
-    """One thing to choose; `note` says what it means. Without a name: a heading.
+    """A choice, explained by its note, or a heading if it has no name.
 
-    One that `is_off` keeps its number, but cannot be chosen.
+    A row that `is_off` keeps its number, but cannot be picked.
     """
 
     name: str
@@ -49,11 +49,11 @@ class MenuRow(NamedTuple):
 
 
 class MenuPane(Pane):
-    """Numbered rows; a pick is posted to the screen by its name."""
+    """Numbered rows; a picked row is posted to the screen by its name."""
 
     KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (KeyContext.PANE, KeyContext.MENU)
-    # Numbers are bindings like the other keys, so that keys act in their order even
-    # when they come faster than they are handled. The rows show them.
+    # Numbers are bindings like other keys, so that keys act in order even if they come
+    # faster than they are handled. The rows show them.
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings(*KEY_CONTEXTS),
         *(Binding(digit, f"pick_number({digit})", show=False) for digit in digits[1:]),
@@ -68,13 +68,13 @@ class MenuPane(Pane):
         self._heading = heading
         self._about: Line = EMPTY
         self._rows: Sequence[MenuRow] = ()
-        self._last_words: Sequence[Line] = ()
+        self._below: Sequence[Line] = ()
 
     def show(
-        self, about: Line, rows: Sequence[MenuRow], last_words: Sequence[Line] = ()
+        self, about: Line, rows: Sequence[MenuRow], below: Sequence[Line] = ()
     ) -> None:
-        """Show what it is about, the choices, and some lines below them."""
-        self._about, self._rows, self._last_words = about, rows, last_words
+        """Show the subject, the rows, and some lines below them."""
+        self._about, self._rows, self._below = about, rows, below
         self.refresh(layout=True)
         if not self.viewport.is_choice(self.viewport.cursor):
             self.viewport.move_to_start()
@@ -90,7 +90,7 @@ class MenuPane(Pane):
         return [styled_line(line(" ", *self._about)), ()]
 
     def below(self) -> Sequence[StyledLine]:
-        return self._wrapped_words(self.inner_width)
+        return self._wrapped_below(self.inner_width)
 
     def get_content_height(
         self,
@@ -98,15 +98,15 @@ class MenuPane(Pane):
         viewport: Size,  # noqa: ARG002  # the framework's
         width: int,
     ) -> int:
-        """Ask for a line for each row, what is above and below them, and the frame."""
-        words = self._wrapped_words(width - 2)
-        return len(self.above()) + len(self._rows) + len(words) + 2
+        """Return the height for all rows, the lines around them, and the frame."""
+        below = self._wrapped_below(width - 2)
+        return len(self.above()) + len(self._rows) + len(below) + 2
 
-    def _wrapped_words(self, width: int) -> list[StyledLine]:
+    def _wrapped_below(self, width: int) -> list[StyledLine]:
         return [
             part
-            for word in self._last_words
-            for part in wrapped(styled_line(line(" ", *word)), width, 1)
+            for paragraph in self._below
+            for part in wrapped(styled_line(line(" ", *paragraph)), width, 1)
         ]
 
     def count(self) -> int:
@@ -122,7 +122,7 @@ class MenuPane(Pane):
             return styled_line(line(f" {row.words}"))
         is_here = index == self.viewport.cursor
         number = self._numbers().get(index, "")
-        words = row.words.ljust(_WORDS_CELLS)
+        words = row.words.ljust(_NAME_CELLS)
         if row.is_off:
             return styled_line(line(muted(f" {number:>2} {words} {row.note}")))
         return styled_line(
@@ -151,7 +151,7 @@ class MenuPane(Pane):
 
     @property
     def name_at_cursor(self) -> str:
-        """The name of the row that has the cursor, empty without one."""
+        """The name of the row at the cursor, empty without one."""
         cursor = self.viewport.cursor
         return self._rows[cursor].name if self.viewport.is_choice(cursor) else ""
 
@@ -165,7 +165,7 @@ class MenuPane(Pane):
 class MenuScreen(
     StatefulScreen, ModalScreen[None], MinimumSizeScreen[None], inherit_bindings=False
 ):
-    """A menu before another screen; it closes when there is nothing to act on."""
+    """A menu on top of another screen; it closes if its target disappears."""
 
     CSS_PATH = "../styles/screens.tcss"
     HEADING = ""
@@ -188,28 +188,28 @@ class MenuScreen(
         self.menu.focus()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return which keys work now."""
+        """Return whether an action is possible."""
         return is_allowed(self, action, parameters)
 
     def show(self, view_model: ViewModel) -> None:
-        """Show what has changed of what is chosen."""
-        del view_model  # the stage has it
+        """Show the changed state of the target."""
+        del view_model  # `ui_state` has it
         if self.is_mounted:
             self.show_rows()
 
     def show_rows(self) -> None:
-        """Put the choices into the menu."""
+        """Update the rows of the menu."""
 
     def picked(self, name: str) -> None:
-        """Do what a row is for."""
+        """Perform the action of a row."""
 
     def send_commands(self, *commands: Command) -> None:
-        """Hand commands to the engine."""
+        """Send commands to the engine."""
         for command in commands:
             self.app.post_message(CommandRequested(command))
 
     def action_change(self, step: int) -> None:
-        """Change a number by so much, where the menu has one."""
+        """Change the menu's number by `step`, if it has one."""
 
     def action_close(self) -> None:
         self.dismiss()

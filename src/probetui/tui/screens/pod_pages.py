@@ -38,7 +38,7 @@ from probetui.tui.view_model import ViewModel
 
 
 class SearchableTextPane(Pane):
-    """Lines as they are given; a filter does not hide any, it is searched for."""
+    """Lines of text; a filter hides none of them, but is searched for."""
 
     KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (
         KeyContext.PANE,
@@ -57,12 +57,12 @@ class SearchableTextPane(Pane):
 
     @property
     def is_marked(self) -> bool:
-        """Whether the cursor is to be seen."""
+        """Whether the cursor is visible."""
         return self.has_focus
 
     @property
     def hits(self) -> str:
-        """How many lines have what is searched for, and at which of them one is."""
+        """The number of matching lines, and which of them has the cursor."""
         if not self.filter.is_active:
             return f"{len(self._lines)} lines"
         if self.viewport.cursor in self._hits:
@@ -70,7 +70,7 @@ class SearchableTextPane(Pane):
         return f"{len(self._hits)} hits"
 
     def show(self, heading: Line, lines: Sequence[Line], view: View) -> None:
-        """Show other lines; cursor and scroll position stay where they are."""
+        """Show other lines; cursor and scroll position stay."""
         self._heading, self._view = heading, view
         if lines is not self._lines:
             self._lines = lines
@@ -79,7 +79,7 @@ class SearchableTextPane(Pane):
         self.viewport.show()
 
     def show_filter(self, wanted: Filter) -> None:
-        """Search for something, from the line on where one is."""
+        """Search for a text from the cursor on."""
         self.filter = self.viewport.sought = wanted
         self._find()
         if self._hits and self.filter.is_active:
@@ -88,9 +88,9 @@ class SearchableTextPane(Pane):
         self.viewport.show()
 
     def title(self) -> Line:
-        found = f"  search: {self._view.safe(self.filter.text)} ({self.hits})"
+        searched = f"  search: {self._view.safe(self.filter.text)} ({self.hits})"
         return line(
-            *self._heading, Span(found if self.filter.is_active else "", Role.ACCENT)
+            *self._heading, Span(searched if self.filter.is_active else "", Role.ACCENT)
         )
 
     def badge(self) -> Line:
@@ -105,16 +105,16 @@ class SearchableTextPane(Pane):
         return self.viewport.cut(index)
 
     def entry(self, index: int, also: str) -> StyledLine:
-        """Return one line, a mark before it where the cursor is."""
+        """Return one line, marked if it has the cursor."""
         marker = strong(">") if also else Span(" ")
         return styled_line(line(marker, *self._lines[index]), also)
 
     def searchable(self, index: int) -> str:
-        """Return a line as it is searched."""
+        """Return the text of a line for searches."""
         return words_of(self._lines[index])
 
     def copy_text(self, index: int) -> str:
-        """Return a line as it is copied."""
+        """Return the text of a line for copying."""
         return words_of(self._lines[index])
 
     def _find(self) -> None:
@@ -126,13 +126,13 @@ class SearchableTextPane(Pane):
 
 
 class Page(ABC):
-    """A page of text, made anew while it is read."""
+    """A page of text, which is rebuilt while it is open."""
 
     WORD = ""
-    """What the page is called."""
+    """The name of the page."""
 
     ABOUT = ""
-    """What is on it, in a few words."""
+    """A short description of the page."""
 
     @abstractmethod
     def __init__(self, ui_state: UiState) -> None:
@@ -140,19 +140,19 @@ class Page(ABC):
 
     @abstractmethod
     def title(self, view_model: ViewModel) -> str:
-        """Return whom it is about, for the edge."""
+        """Return the name of the object, for the title."""
 
     @abstractmethod
     def lines(self, view_model: ViewModel) -> Sequence[Line]:
         """Return the lines; the same object as before if nothing has changed."""
 
     def note(self, view_model: ViewModel) -> str:  # noqa: ARG002  # empty unless overridden
-        """Return what else is said above it, as a warning."""
+        """Return a warning for the heading, empty without one."""
         return ""
 
 
 class TextScreen(ActionScreen, inherit_bindings=False):
-    """One page of text, of the container that is chosen when it opens."""
+    """Shows one page about the container that is selected when it opens."""
 
     CSS_PATH = "../styles/screens.tcss"
 
@@ -218,7 +218,7 @@ class PodPage(Page):
     def lines_of(
         self, pod: PodSnapshot, seen: PodSnapshot | None, view_model: ViewModel
     ) -> Sequence[Line] | None:
-        """Return the page, None if it is the same as of the pod that was seen last."""
+        """Return the page, None if it is the same as for `seen`, the last snapshot."""
 
     def title(self, view_model: ViewModel) -> str:
         pod = self._chosen.pod(view_model)
@@ -240,7 +240,7 @@ class PodPage(Page):
 
 
 class DescribePage(PodPage):
-    """Spec, status, and the events as a cluster combines them; kept up to date."""
+    """Spec, status, and the events as a cluster combines them."""
 
     WORD = "describe"
     ABOUT = "as kubectl describe shows it"
@@ -248,7 +248,7 @@ class DescribePage(PodPage):
     def lines_of(
         self,
         pod: PodSnapshot,
-        seen: PodSnapshot | None,  # noqa: ARG002  # ages make it a new one every second
+        seen: PodSnapshot | None,  # noqa: ARG002  # ages change every second
         view_model: ViewModel,
     ) -> Sequence[Line] | None:
         uid = pod.pod.uid
@@ -271,7 +271,7 @@ class YamlPage(PodPage):
 
 
 class ExplainPage(PodPage):
-    """What each probe means for its container, and then all of it in numbers."""
+    """What each probe does to its container, in words and in numbers."""
 
     WORD = "explain"
     ABOUT = "what each probe does, and how soon"

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 def open_events(ui_state: UiState, what: str = "") -> Screen[None]:
-    """Open the event log, or the part of it that is typed."""
+    """Open the event log, or the part of it that `what` names."""
     from probetui.tui.screens.events import EventsScreen
 
     return EventsScreen(ui_state, what)
 
 
 def _open_logs(ui_state: UiState, *, is_previous: bool = False) -> Screen[None]:
-    """Open the log of the selected container, or of the instance before it."""
+    """Open the log of the selected container, or of its previous instance."""
     from probetui.tui.screens.logs import LogsScreen
 
     return LogsScreen(ui_state, is_previous=is_previous)
@@ -43,21 +43,21 @@ def _open_page(ui_state: UiState, *, page: str) -> Screen[None]:
 
 
 def _open_container(ui_state: UiState, *, is_at_gates: bool = False) -> Screen[None]:
-    """Open the page of the selected container, perhaps at the gates of its tick."""
+    """Open the page of the selected container, or its decision trace."""
     from probetui.tui.screens.container import ContainerScreen
 
     return ContainerScreen(ui_state, is_at_gates=is_at_gates)
 
 
 def _open_probe_output(ui_state: UiState) -> Screen[None]:
-    """Open what the selected probe printed."""
+    """Open the output of the selected probe."""
     from probetui.tui.screens.answers import ProbeOutputScreen
 
     return ProbeOutputScreen(ui_state)
 
 
 def _open_why(ui_state: UiState) -> Screen[None]:
-    """Open why the selected container is as it is."""
+    """Open the explanation of the selected container's state."""
     from probetui.tui.screens.answers import WhyScreen
 
     return WhyScreen(ui_state)
@@ -71,21 +71,21 @@ def _open_step(ui_state: UiState) -> Screen[None]:
 
 
 def _open_injection(ui_state: UiState) -> Screen[None]:
-    """Open the results that can be injected."""
+    """Open the menu of results to inject."""
     from probetui.tui.screens.result_injection import ResultInjectionScreen
 
     return ResultInjectionScreen(ui_state)
 
 
 def _open_faults(ui_state: UiState) -> Screen[None]:
-    """Open the faults that can be injected."""
+    """Open the menu of faults and break-points."""
     from probetui.tui.screens.fault_injection import FaultInjectionScreen
 
     return FaultInjectionScreen(ui_state)
 
 
 def _open_edit(ui_state: UiState) -> Screen[None]:
-    """Open the numbers of the selected probe."""
+    """Open the editor of the selected probe's timing."""
     from probetui.tui.screens.edit import EditScreen
 
     return EditScreen(ui_state)
@@ -108,7 +108,7 @@ SCREEN_OPENERS: Mapping[str, Callable[[UiState], Screen[None]]] = {
     "break": _open_faults,
     "edit": _open_edit,
 }
-"""What `app.show_screen('name')` opens with the UI state."""
+"""The screens that `app.show_screen('name')` opens."""
 
 
 def open_help(
@@ -119,7 +119,7 @@ def open_help(
     is_ascii: bool,
     is_isolated: bool,
 ) -> Screen[str | None]:
-    """Open the keys of a pane; dismissed with the one that is pressed."""
+    """Open the help for a pane; dismissed with the key that is pressed."""
     from probetui.tui.screens.help import HelpScreen
 
     return HelpScreen(name, labels, marks, is_ascii=is_ascii, is_isolated=is_isolated)
@@ -128,7 +128,7 @@ def open_help(
 def open_command_line(
     ui_state: UiState, history: list[str], begun: str = ""
 ) -> Screen[TypedCommand | None]:
-    """Open the line for an action, with `begun` typed already."""
+    """Open the command line with `begun` as the initial text."""
     from probetui.tui.screens.command_line import CommandLine
 
     return CommandLine(ui_state, history, begun)
@@ -144,7 +144,7 @@ def open_question(question: Sequence[Line], *, is_ascii: bool) -> Screen[bool]:
 def open_choice(
     name: str, choices: Sequence[tuple[str, str]], *, is_ascii: bool
 ) -> Screen[int | None]:
-    """Offer things to choose from; dismissed with the place of one."""
+    """Open a menu of choices; dismissed with the index of one."""
     from probetui.tui.screens.dialogs import ChoiceScreen
 
     return ChoiceScreen(name, choices, is_ascii=is_ascii)
@@ -153,7 +153,7 @@ def open_choice(
 def open_lesson_change(
     lesson: CurrentLesson, steps: int, options: ScreenOptions
 ) -> Screen[None]:
-    """Show that a lesson ends and another one begins."""
+    """Show that a lesson ends and another one starts."""
     from probetui.tui.screens.dialogs import LessonChangeScreen
 
     return LessonChangeScreen(lesson, steps, options)

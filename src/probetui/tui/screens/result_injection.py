@@ -29,7 +29,7 @@ REAL, REPEAT = "real", "repeat"
 
 
 class InjectionChoice(NamedTuple):
-    """One thing that a run may come to; one that `is_off` cannot be chosen now."""
+    """A result that can be injected, unless it `is_off`."""
 
     name: str
     words: str
@@ -50,9 +50,9 @@ _CHOICES = (
 
 
 class ResultInjection:
-    """What is chosen, for how many runs; the last choice stays with the stage.
+    """The choice of results, and the number of runs.
 
-    Each choice goes behind those that are still to come.
+    Each choice is queued behind the pending ones. `UiState` keeps the last one.
     """
 
     def __init__(self, ui_state: UiState) -> None:
@@ -61,7 +61,7 @@ class ResultInjection:
 
     @property
     def choices(self) -> Sequence[InjectionChoice]:
-        """Everything that can be chosen; the last of them repeats the last choice."""
+        """All choices; the last one repeats the last choice."""
         last = self._ui_state.last_injection
         if last is None:
             note = "no choice yet"
@@ -73,11 +73,11 @@ class ResultInjection:
         )
 
     def change(self, step: int) -> None:
-        """Choose for more runs, or for fewer."""
+        """Change the number of runs by `step`."""
         self.times = max(1, min(self.times + step, MOST_AT_ONCE))
 
     def command(self, name: str) -> InjectResults | None:
-        """Return what a choice asks for, None without a probe to choose it for."""
+        """Return the command of a choice, None without a probe."""
         probe = self._probe
         if probe is None:
             return None
@@ -92,21 +92,21 @@ class ResultInjection:
         return InjectResults(probe.key, (*probe.injections, *(choice,) * times))
 
     def pending(self) -> Line:
-        """Return what is still to come for the chosen probe."""
+        """Format the pending results of the selected probe."""
         probe = self._probe
         if probe is None or not probe.injections:
             return line(muted("No result is injected: the probe runs."))
         runs = [
             (injected, len(tuple(run))) for injected, run in groupby(probe.injections)
         ]
-        words = (
+        texts = (
             f"{injected} x{count}" if count > 1 else str(injected)
             for injected, count in runs
         )
-        return line(muted("pending: "), Span(", ".join(words), Role.ACCENT))
+        return line(muted("pending: "), Span(", ".join(texts), Role.ACCENT))
 
     def runs(self) -> Line:
-        """Return for how many runs the next choice is: `3 runs`."""
+        """Format the number of runs of the next choice: `3 runs`."""
         word = " run" if self.times == 1 else " runs"
         return line(Span(str(self.times), Role.ACCENT), muted(word))
 
@@ -121,13 +121,13 @@ class ResultInjection:
 
 
 _SHORT = (1, 2, 3)
-"""Choices that say all by their name; they share a line."""
+"""The choices without a note, which share a line."""
 
 _CELLS = 19
 
 
 class InjectionPane(Pane):
-    """The choices with their numbers; a number takes one, whatever has the focus."""
+    """The numbered choices; a number picks one, whichever pane has the focus."""
 
     def __init__(
         self, ui_state: UiState, injecting: ResultInjection, *, is_ascii: bool
@@ -181,7 +181,7 @@ _INJECTION_HELP = line(muted("left and right change the number of runs"))
 
 
 class ResultInjectionScreen(MenuScreen):
-    """Each choice is for the next `times` runs, behind those that are still to come."""
+    """The menu of results for the next runs, behind the pending ones."""
 
     HEADING = "Inject results"
 

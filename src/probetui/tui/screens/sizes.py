@@ -12,15 +12,15 @@ from textual.widgets import Static
 from probetui.tui.services.changed_cells import ChangedCellsCompositor
 
 LEAST = Size(40, 10)
-"""Below it there is one line that says so."""
+"""Smaller terminals show one line with a notice."""
 
 FRAMED = Size(60, 16)
-"""Below it panes have no frames."""
+"""Panes have no frames on smaller terminals."""
 
 MOST = Size(1000, 400)
-"""What is drawn at most: a larger terminal stays empty beyond it.
+"""The largest size that is drawn; a larger terminal stays empty beyond it.
 
-A terminal may claim any size, and a frame is drawn whole before anything else happens.
+A terminal can report any size, and nothing else happens while a frame is drawn.
 """
 
 BY_WIDTH = [(0, "-tiny"), (FRAMED.width, "-narrow"), (100, "-normal"), (160, "-wide")]
@@ -28,7 +28,7 @@ BY_HEIGHT = [(0, "-flat"), (FRAMED.height, "-short"), (22, "-middle"), (38, "-ta
 
 
 def size_classes(size: Size) -> dict[str, bool]:
-    """Return which of the classes a screen of that size has."""
+    """Return the style sheet classes of a size, each with whether it is set."""
     classes: dict[str, bool] = {}
     for least_sizes, cells in ((BY_WIDTH, size.width), (BY_HEIGHT, size.height)):
         names = [name for least, name in least_sizes if cells >= least]
@@ -37,12 +37,12 @@ def size_classes(size: Size) -> dict[str, bool]:
 
 
 def within_most(size: Size) -> Size:
-    """Return how much of a terminal of that size is drawn."""
+    """Return the part of a terminal of that size that is drawn."""
     return Size(min(size.width, MOST.width), min(size.height, MOST.height))
 
 
 def is_below(size: Size, least: Size) -> bool:
-    """Return whether a size lacks width or height."""
+    """Return whether a size is less than `least` in width or height."""
     return size.width < least.width or size.height < least.height
 
 
@@ -52,19 +52,19 @@ TOO_SMALL = (
 
 
 class MinimumSizeScreen(Screen[ScreenResultType], inherit_bindings=False):
-    """Where there is too little room, it says so and nothing else."""
+    """Shows only a notice if the terminal is too small."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._compositor = ChangedCellsCompositor()
 
     def on_mount(self) -> None:
-        if not self.is_attached:  # the program ends before the screen is there
+        if not self.is_attached:  # the program is exiting
             return
         self.mount(Static(TOO_SMALL, id="too-small", markup=False))
 
     def _compositor_refresh(self) -> None:
-        # What is drawn while changes are gathered is thrown away.
+        # Textual discards what is drawn during a batch.
         if not self.app._batch_count:  # noqa: SLF001  # it has no public name
             super()._compositor_refresh()
 

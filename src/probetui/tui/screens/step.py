@@ -34,7 +34,7 @@ from probetui.tui.view_model import ViewModel
 
 
 class QueuePane(Pane):
-    """The queue: ticks that a step would run, and what the clock brings by itself."""
+    """The queue: the ticks that a step would run, and what happens without a step."""
 
     MARGIN = 0
 
@@ -44,7 +44,7 @@ class QueuePane(Pane):
         self._height = 0
 
     def show(self, view_model: ViewModel) -> None:
-        """Show what comes next now."""
+        """Show the current queue."""
         self._view_model = view_model
         if self._height != (height := len(self._lines())):
             self._height = height
@@ -57,7 +57,7 @@ class QueuePane(Pane):
         viewport: Size,  # noqa: ARG002  # the framework's
         width: int,  # noqa: ARG002  # the framework's
     ) -> int:
-        """Ask for a line for each entry of the queue, and the frame."""
+        """Return the height for all entries of the queue, and the frame."""
         return len(self._lines()) + 2
 
     def title(self) -> Line:
@@ -83,14 +83,14 @@ class QueuePane(Pane):
 
 
 class StepPane(Pane):
-    """Before and after of the last step, or run to a change."""
+    """The state before and after the last step, or run to a change."""
 
     def __init__(self, *, is_ascii: bool) -> None:
         super().__init__(id="last-step", is_ascii=is_ascii)
         self._view_model: ViewModel | None = None
 
     def show(self, view_model: ViewModel) -> None:
-        """Show what the last step did until now."""
+        """Show the effects of the last step."""
         self._view_model = view_model
         self.repaint()
 
@@ -117,9 +117,9 @@ def _names(snapshot: Snapshot) -> dict[str, str]:
 
 
 class StepScreen(ActionScreen, inherit_bindings=False):
-    """The queue, the last step, and what the next run of the chosen probe comes to.
+    """The queue, the last step, and the results to inject into the selected probe.
 
-    Steps are taken and results are chosen here too, whichever pane has the focus.
+    Keys step and inject, whichever pane has the focus.
     """
 
     CSS_PATH = "../styles/screens.tcss"
@@ -159,7 +159,7 @@ class StepScreen(ActionScreen, inherit_bindings=False):
         self.refresh_bindings()
 
     def on_key(self, event: Key) -> None:
-        """Choose a result by its number."""
+        """Inject a result by its number."""
         choices = {
             str(n): choice for n, choice in enumerate(self._injecting.choices, 1)
         }
@@ -172,7 +172,7 @@ class StepScreen(ActionScreen, inherit_bindings=False):
             self._choices.repaint()
 
     def action_change(self, step: int) -> None:
-        """Choose for more runs, or for fewer."""
+        """Change the number of runs by `step`."""
         self._injecting.change(step)
         self._choices.repaint()
 
