@@ -1,4 +1,4 @@
-"""What all screens share: what is seen, what is chosen, and what may be done now."""
+"""The state that all screens share: view model, selection, permitted actions."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ from probetui.tui.screens.registry import open_question
 from probetui.tui.view_model import ViewModel
 
 _LONGEST_MESSAGE = 2000
-"""Characters of a message that goes by itself."""
+"""The most characters of a notification."""
 
 _MOST_MESSAGES = 2
-"""At a time, and rows of one, so that they cover few rows."""
+"""The most notifications at a time, and rows of one, so that they cover little."""
 
 
 class UiState(Struct):
-    """Owned by the app, which renews `view_model`; the topmost screen sets the subject.
+    """The state of the screens; the app owns it and updates `view_model`.
 
     Attributes:
-        view_model: what the screen shows.
-        options: how the screen looks, and what may be done.
-        host: what the program around the screen can do.
-        subject: the container that is chosen, one of its probes, one of its ticks.
-        wanted_probe: the kind of probe that is shown of containers that have it.
-        cursor: the number of the tick that is looked at; None is the newest one.
-        last_injection: the result that was injected last into a probe.
-        acted_on: the probe that was changed last: the next key is for the same one, so
-            no other takes its place while its container is chosen.
+        view_model: the values to show.
+        options: the options of the screen.
+        host: the services of the program around the screen.
+        subject: the selected container, with one of its probes and ticks.
+        wanted_probe: the type of probe to show of containers that have it.
+        cursor: the number of the selected tick; None stands for the newest one.
+        last_injection: the last injected result.
+        acted_on: the probe that was changed last. It stays selected while its container
+            is, because the next key is meant for it, too.
     """
 
     view_model: ViewModel
@@ -66,27 +66,27 @@ class UiState(Struct):
 
     @property
     def context(self) -> ActionContext:
-        """What decides about actions at this moment."""
+        """The context that decides which actions are possible now."""
         return ActionContext(
             self.view_model.snapshot, self.subject, self.host, self.options
         )
 
     def allows(self, action: Action) -> bool:
-        """Return whether an action makes sense now and may be done here."""
+        """Return whether an action is possible now, and this session permits it."""
         return self.allowed([action])[0]
 
     def allowed(self, actions: Sequence[Action]) -> list[bool]:
-        """Return for each action whether it makes sense now and is allowed here."""
+        """Return `allows` for each of the actions."""
         now = self.context
         return [
             not self.refusal(action) and action.is_possible(now) for action in actions
         ]
 
     def refusal(self, action: Action) -> str:
-        """Return why this session never does an action, empty if it may."""
+        """Return why this session refuses an action, empty if it permits it."""
         snapshot = self.view_model.snapshot
         if action.changes and self.options.read_only:
-            # A clock of one's own may be stopped: that changes nothing in the world.
+            # A virtual clock may be stopped: that changes nothing outside.
             is_time = action.group is Group.TIME and snapshot.playback is not None
             if not is_time:
                 return f"read-only: {action.footer_text} is off"
@@ -95,10 +95,10 @@ class UiState(Struct):
         return ""
 
     def choose(self, chosen: tuple[PodSnapshot, ContainerSnapshot] | None) -> None:
-        """Look at a container, at the wanted one of its probes, at the tick chosen.
+        """Select a container, and one of its probes and ticks.
 
-        A cursor stays on its tick while its probe is looked at, and no longer. While it
-        is on a tick, no other probe takes the place of that tick's.
+        The cursor stays on its tick while that tick's probe is selected. While it is on
+        a tick, no other probe is selected by itself.
         """
         if chosen is None:
             self.subject = None
@@ -119,19 +119,19 @@ class UiState(Struct):
         past = self.view_model.past
         timeline = None if key is None else past.timeline(key)
         lives = past.container(pod.pod.uid, container.container.name)
-        # Ticks from before the journal began are in the snapshot only.
+        # Ticks from before the start of the journal are in the snapshot only.
         known = timeline if timeline is not None and timeline.indexes else None
         if probe is not None and known is not None:
             probe = with_last_run(probe, known)
         subject = Subject(pod, container, probe, known, self.cursor, lives)
         if self.cursor is not None and self.cursor not in subject.ticks.indexes:
-            # Time went back, or the tick is too long ago to be kept.
+            # The session went back in time, or the tick is no longer kept.
             self.cursor = None
             subject = replace(subject, cursor=None)
         self.subject = subject
 
     def move_cursor(self, step: int) -> None:
-        """Look at an older or newer tick; behind the newest, the strip goes on."""
+        """Select an older or newer tick; from the newest one on, follow new ticks."""
         if self.subject is None:
             return
         indexes = self.subject.ticks.indexes
@@ -143,7 +143,7 @@ class UiState(Struct):
         self.cursor = None if wanted >= last else wanted
 
     def look_at(self, tick: TickEntry | None) -> bool:
-        """Look at a tick of the chosen probe, None for the newest; False if unknown."""
+        """Select a tick of the probe, None for the newest; return False if unknown."""
         index = None
         if tick is not None and self.subject is not None:
             index = self.subject.ticks.index_of(tick)
@@ -152,7 +152,7 @@ class UiState(Struct):
 
 
 class StatefulApp(App[None], inherit_bindings=False):
-    """What screens, panes and services know of the app."""
+    """The interface of the app for screens, panes and services."""
 
     session: Session
     ui_state: UiState
@@ -163,14 +163,14 @@ class StatefulApp(App[None], inherit_bindings=False):
 
     @property
     def room_beside_badge(self) -> int:
-        """Cells to the right of the badge in the header; none if there is no badge."""
+        """The free cells to the right of the header's badge; 0 without a badge."""
         return 0
 
     def drop_keys(self) -> None:
-        """Forget the keys that were typed up to now."""
+        """Drop the keys that were typed up to now."""
 
     def ask(self, question: Sequence[Line], do: Callable[[], None]) -> None:
-        """Ask for a confirmation, and do it if that is given."""
+        """Ask for a confirmation; call `do` if it is given."""
 
         def confirmed(is_yes: bool | None) -> None:  # noqa: FBT001  # the framework's
             if is_yes:
@@ -180,14 +180,14 @@ class StatefulApp(App[None], inherit_bindings=False):
         self.push_screen(open_question(question, is_ascii=is_ascii), confirmed)
 
     def set_timer(self, *arguments: Any, **options: Any) -> Timer:
-        """Call something once, as the framework does, but also where it is late.
+        """Call a function once, even if it is late.
 
-        The framework's own skips a tick that is due before the timer has begun, as on a
-        busy machine, and a timer has but one: a new size of the terminal would then
-        never be taken in, and what holds the paint back for a moment, hold it for ever.
+        Textual skips a tick that is due before its timer has started, as on a busy
+        machine, and such a timer has only one: a new size of the terminal would never
+        be applied, and a short pause of painting would never end.
         """
         timer = super().set_timer(*arguments, **options)
-        timer._skip = False  # noqa: SLF001  # only who makes it can say so
+        timer._skip = False  # noqa: SLF001  # Textual has no public way
         return timer
 
     def notify(
@@ -199,10 +199,10 @@ class StatefulApp(App[None], inherit_bindings=False):
         timeout: float | None = None,
         markup: bool = False,  # noqa: ARG002  # the framework's
     ) -> None:
-        """Show a message for a while; it is made safe and never read as markup.
+        """Show a message for a while; it is made safe, and never parsed as markup.
 
-        The same message is shown once, and older ones go where there are too many. It
-        leaves the badge of the header in sight where it can, in two rows if need be.
+        Equal messages are shown once, and the oldest go if there are too many. If
+        possible the message leaves the header's badge visible, on two rows if needed.
         """
         safe = safe_lines(message[:_LONGEST_MESSAGE])
         if "\n" not in safe and len(safe) > (room := self.room_beside_badge - 2) > 0:
@@ -213,7 +213,7 @@ class StatefulApp(App[None], inherit_bindings=False):
             return
         for old in shown[: max(len(shown) - _MOST_MESSAGES + 1, 0)]:
             self._unnotify(old, refresh=False)
-            # Textual takes the message out of what holds it, which keeps its row.
+            # Textual removes the message, but not its container, which keeps a row.
             self.screen.query(f"#--textual-toast-{old.identity}").remove()
         super().notify(
             safe, title=title, severity=severity, timeout=timeout, markup=False
@@ -221,20 +221,20 @@ class StatefulApp(App[None], inherit_bindings=False):
 
 
 class StatefulScreen(Screen[None], inherit_bindings=False):
-    """A screen that shows what there is to see now, and again when that changes."""
+    """A screen that shows the view model, and is updated when it changes."""
 
     def show(self, view_model: ViewModel) -> None:
-        """Show what there is to see now; only what changed is painted."""
+        """Show a view model; only changes are painted."""
 
     def show_subject(self) -> None:
-        """Show another probe or tick of what is chosen; the sight is the same."""
+        """Show the changed selection; the view model is the same."""
 
 
 def is_allowed(node: DOMNode, name: str, parameters: tuple[object, ...]) -> bool:
-    """Return whether an action that Textual is about to run for a node is to be run.
+    """Return whether Textual may run an action of a node.
 
-    Keys are for typing while something is typed. Actions that are not of the table
-    are the node's own business.
+    While a field has the focus, keys are text. Actions that are not in the table are
+    always allowed.
     """
     action = find_action(name, parameters)
     app = node.app
@@ -246,13 +246,13 @@ def is_allowed(node: DOMNode, name: str, parameters: tuple[object, ...]) -> bool
 
 
 def is_typed_into(node: DOMNode) -> bool:
-    """Return whether a field has the focus on the screen of a node."""
+    """Return whether an input field has the focus on the screen of a node."""
     focused = node.app.focused if node is node.app else node.screen.focused
     return isinstance(focused, Input)
 
 
 class SelectedContainer:
-    """Finds pod and container again in what is seen now."""
+    """Finds the container that was selected at the start in later snapshots."""
 
     def __init__(self, ui_state: UiState) -> None:
         subject = ui_state.subject
@@ -261,7 +261,7 @@ class SelectedContainer:
 
     @property
     def pod_uid(self) -> str:
-        """The pod's UID, empty if nothing was chosen."""
+        """The pod's UID, empty if nothing was selected."""
         return "" if self._pod is None else self._pod.pod.uid
 
     def name(self, view_model: ViewModel) -> str:
@@ -269,18 +269,18 @@ class SelectedContainer:
         return object_name(view_model.names, self.pod_uid, self._name)
 
     def pod(self, view_model: ViewModel) -> PodSnapshot | None:
-        """Return the pod as it stands, or as it was when it was there last."""
+        """Return the current snapshot of the pod, or else the last one."""
         for pod in view_model.snapshot.pods:
             if pod.pod.uid == self.pod_uid:
                 self._pod = pod
         return self._pod
 
     def is_there(self, view_model: ViewModel) -> bool:
-        """Return whether there is such a pod now."""
+        """Return whether the pod still exists."""
         return any(pod.pod.uid == self.pod_uid for pod in view_model.snapshot.pods)
 
     def container(self, view_model: ViewModel) -> ContainerSnapshot | None:
-        """Return the container as it stands, None if it is gone."""
+        """Return the current snapshot of the container, None if it is gone."""
         pod = self.pod(view_model) if self.is_there(view_model) else None
         for snapshot in pod.containers if pod is not None else ():
             if snapshot.container.name == self._name:

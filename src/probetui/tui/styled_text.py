@@ -1,7 +1,7 @@
-"""Lines as they are painted: cut and filled to terminal cells.
+"""Styled lines, cut and filled to terminal cells.
 
-An ink is a text and its look: names of component classes, which the style sheets turn
-into colours. Nothing here is ever read as markup.
+A segment is a text and its look: names of styles, which style sheets turn into colours
+by component classes. Nothing here is parsed as markup.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ StyledLine = tuple[StyledSegment, ...]
 
 PLAIN = Role.PLAIN.value
 _WIDEST = 2
-"""Cells that one character can take."""
+"""The most cells of one character."""
 
 CURSOR = "cursor"
 TINTED_CURSORS = {
@@ -29,10 +29,10 @@ TINTED_CURSORS = {
     Role.ERROR: "cursor-error",
     Role.ACCENT: "cursor-accent",
 }
-"""The same for a row whose state is of one of these roles."""
+"""The cursor's style names for rows whose state has one of these roles."""
 
 GAP = "gap"
-"""What lies between two panes."""
+"""The style name of the space between two panes."""
 
 STYLE_NAMES = (
     *(role.value for role in Role),
@@ -45,20 +45,20 @@ STYLE_NAMES = (
     "focus",
     "key",
 )
-"""Every name that a look is made of; the style sheets have one class for each."""
+"""All names in looks; the style sheets have a class for each."""
 
 
 def style_class(look: str) -> str:
-    """Return the class that a name of a look has in the style sheets."""
+    """Return the component class of a style name."""
     return f"ink--{look}"
 
 
 STYLE_CLASSES = frozenset(map(style_class, STYLE_NAMES))
-"""Component classes of the app, so that there is one of each and not one per pane."""
+"""The component classes, which are the app's, so that panes share them."""
 
 
 def styled_line(spans: Line, also: str = "") -> StyledLine:
-    """Return a line ready to be painted; `also` is one more name for every look."""
+    """Convert spans to a styled line; `also` is one more style name of every look."""
     return tuple(
         (span.text, _look_of(span, f"{span.role.value} {also}".rstrip()))
         for span in spans
@@ -66,9 +66,9 @@ def styled_line(spans: Line, also: str = "") -> StyledLine:
 
 
 def tinted(line: StyledLine, tint: str) -> StyledLine:
-    """Return a line on another background, which `tint` is the name of.
+    """Return a line on the background of the style `tint`.
 
-    What lies between panes stays as it is.
+    The space between panes keeps its own.
     """
     return tuple(
         (text, look if look.endswith(GAP) else f"{look} {tint}") for text, look in line
@@ -81,23 +81,23 @@ def _look_of(span: Span, look: str) -> str:
 
 
 def safe_styled_line(line: StyledLine) -> StyledLine:
-    """Return a line whose text a terminal shows and does not obey.
+    """Return a line without control characters, which a terminal would obey.
 
-    Spaces at which it must not be broken are our own.
+    No-break spaces are kept, because they are our own.
     """
     return tuple([(_safe_text(text[:LONGEST_TEXT]), look) for text, look in line])
 
 
-@lru_cache(maxsize=4096)  # times change on a screen, most other words do not
+@lru_cache(maxsize=4096)  # on a screen times change, most other texts do not
 def _safe_text(text: str) -> str:
     if text.isascii():
         return safe_line(text)
     return "\xa0".join(map(safe_line, text.split("\xa0")))
 
 
-@lru_cache(maxsize=4096)  # asked again at each step from a word to the whole line
+@lru_cache(maxsize=4096)  # called again at each step from a segment to the line
 def cells(line: StyledLine) -> int:
-    """Return how many cells a line takes."""
+    """Return the width of a line, in cells."""
     return sum([len(text) if text.isascii() else cell_len(text) for text, _ in line])
 
 
@@ -116,7 +116,7 @@ def fit(
 ) -> StyledLine:
     """Return a line of exactly `width` cells: filled with spaces, or cut.
 
-    What is cut ends in the ellipsis. `right` puts a short line to the right.
+    A cut line ends with the ellipsis. `right` aligns a short line to the right.
     """
     width = max(width, 0)
     missing = width - cells(line)
@@ -129,7 +129,7 @@ def fit(
 
 
 def shorten_middle(line: StyledLine, width: int, ellipsis: str = "…") -> StyledLine:
-    """Return a line of one ink that is too long without its middle."""
+    """Remove the middle of a line of one segment that is too long."""
     if cells(line) <= width or len(line) != 1:
         return line
     text, look = line[0]
@@ -141,7 +141,7 @@ def shorten_middle(line: StyledLine, width: int, ellipsis: str = "…") -> Style
 
 
 def shortened(text: str, width: int, ellipsis: str = "…") -> str:
-    """Return a text in at most so many cells, without its middle if it is too long."""
+    """Return a text of at most `width` cells, without its middle if it is too long."""
     return text_of(shorten_middle(((text, PLAIN),), width, ellipsis))
 
 
@@ -153,7 +153,7 @@ def _cut(line: StyledLine, width: int, ellipsis: str) -> StyledLine:
     for text, look in line:
         size = cell_len(text)
         if size > room:
-            # A wide character that does not fit whole leaves a space.
+            # A wide character that does not fit becomes a space.
             kept.append((set_cell_size(text, room) + ellipsis, look))
             return tuple(kept)
         kept.append((text, look))
@@ -162,9 +162,9 @@ def _cut(line: StyledLine, width: int, ellipsis: str) -> StyledLine:
 
 
 def wrapped(line: StyledLine, width: int, indent: int) -> list[StyledLine]:
-    """Return a line as lines of at most `width` cells, broken as `line_break` says.
+    """Wrap a line at the places of `line_break` to lines of at most `width` cells.
 
-    All but the first are indented.
+    All lines but the first are indented.
     """
     indent = max(min(indent, width - _WIDEST), 0)
     lines: list[StyledLine] = []
@@ -178,7 +178,7 @@ def wrapped(line: StyledLine, width: int, indent: int) -> list[StyledLine]:
 
 
 def _exceeds(line: StyledLine, width: int) -> bool:
-    """Return whether a line is wider than that, however long it is beyond."""
+    """Return whether a line exceeds `width`; stop at the first character that does."""
     room = width
     for text, _ in line:
         if text.isascii():
@@ -194,10 +194,9 @@ def _exceeds(line: StyledLine, width: int) -> bool:
 
 
 def _break_of(text: str, width: int, space: int, indent: int) -> int:
-    """Return how many characters to keep on a line of `width` cells.
+    """Return the number of characters for a line of `width` cells.
 
-    It is always more than the space that it begins with, so that something is left out
-    of the rest.
+    It is always more than the `space` at the beginning, so that wrapping ends.
     """
     room, most = width, 0
     for character in text:
@@ -230,9 +229,9 @@ def _without_space(line: StyledLine) -> StyledLine:
 
 
 def underlined(line: StyledLine, places: Sequence[tuple[int, int]]) -> StyledLine:
-    """Return a line with some of its characters underlined, given from where to where.
+    """Underline the characters of a line between `start` and `end` of each place.
 
-    Places are in order and do not overlap.
+    Places are sorted and do not overlap.
     """
     shown: list[StyledSegment] = []
     rest, at = line, 0
@@ -246,9 +245,9 @@ def underlined(line: StyledLine, places: Sequence[tuple[int, int]]) -> StyledLin
 
 
 class Column(Struct, frozen=True):
-    """A column of a table; one without a width takes what is left.
+    """A column of a table; one without a width gets the remaining room.
 
-    What is too long loses its end, or its middle where the end says more.
+    A text that is too long loses its end or, if `keeps_end`, its middle.
     """
 
     heading: str
@@ -265,7 +264,7 @@ def row(
     also: str = "",
     ellipsis: str = "…",
 ) -> StyledLine:
-    """Return cells side by side with one space between them, `width` cells in all."""
+    """Join the cells of a row with spaces, to `width` terminal cells in all."""
     fixed = sum(column.width or 0 for column in columns) + len(columns) - 1
     space = (" ", f"{PLAIN} {also}" if also else PLAIN)
     parts: list[StyledSegment] = []
@@ -281,6 +280,6 @@ def row(
 
 
 def headings(columns: Iterable[Column]) -> tuple[StyledLine, ...]:
-    """Return the first line of a table, cell by cell."""
+    """Return the cells of a table's first line."""
     look = Role.MUTED.value
     return tuple(((column.heading, look),) for column in columns)

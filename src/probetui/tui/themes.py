@@ -1,4 +1,4 @@
-"""Sets of colours: Textual's, two of our own, and those that people write."""
+"""Themes: Textual's, four of our own, and the user's."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from textual.theme import BUILTIN_THEMES, Theme
 from probetui.suggestions import nearest_hint
 from probetui.tui.services.terminal_background import AS_LIGHT_AS_DARK, luminance
 
-# Blue stands for what is well and orange for what is not, which nearly everybody can
-# distinguish; the hues are those that Okabe and Ito proposed for such eyes.
+# Blue is good and orange is bad, which nearly everybody can distinguish; the hues are
+# those that Okabe and Ito proposed for colour-blind readers.
 BLUE_ORANGE_DARK = Theme(
     "blue-orange-dark",
     primary="#56b4e9",
@@ -55,9 +55,9 @@ BLUE_ORANGE_LIGHT = Theme(
         "role-accent": "#8a3a68",
     },
 )
-# What is calm is a quiet green, what counts up is orange, and red is left for kills,
-# exits and back-off. Commands and keys are cyan. Eyes that lack red or green
-# distinguish the three by their lightness and by what blue there is in them.
+# Success is a quiet green, counting failures is orange, and red is reserved for kills,
+# exits and back-off. Commands and keys are cyan. The three differ in lightness and in
+# their share of blue, so that red-green colour-blind readers can distinguish them.
 PROBETUI_DARK = Theme(
     "probetui-dark",
     primary="#5cc8dc",
@@ -103,7 +103,7 @@ PROBETUI_LIGHT = Theme(
 OWN_THEMES = (PROBETUI_DARK, PROBETUI_LIGHT, BLUE_ORANGE_DARK, BLUE_ORANGE_LIGHT)
 
 DARK, LIGHT = PROBETUI_DARK.name, PROBETUI_LIGHT.name
-"""What is put on where nobody has chosen, by the terminal's background."""
+"""The default themes, by the terminal's background."""
 
 _COLORS = frozenset(
     {
@@ -120,9 +120,9 @@ _COLORS = frozenset(
         "boost",
     }
 )
-_TRUTHS = frozenset({"dark", "ansi"})
-_PARTS = frozenset({"luminosity_spread", "text_alpha"})
-_OF_STYLES = ("text-style", "link-style", "link-style-hover")
+_BOOLEANS = frozenset({"dark", "ansi"})
+_FRACTIONS = frozenset({"luminosity_spread", "text_alpha"})
+_STYLE_SUFFIXES = ("text-style", "link-style", "link-style-hover")
 _STYLES = frozenset(
     {"none", "not", "bold", "b", "italic", "i", "underline", "u", "reverse", "r", "dim"}
 )
@@ -142,10 +142,10 @@ def theme_for_background(*, is_light: bool) -> str:
 
 
 def read_theme(name: str, content: object) -> tuple[Theme | None, list[str]]:
-    """Return the theme that a file describes, or all that is wrong with it.
+    """Parse a theme; return it, or None and its problems.
 
     Args:
-        name: what it is called unless it says so itself.
+        name: the default name.
         content: the fields of a Textual theme.
     """
     if not isinstance(content, Mapping):
@@ -164,9 +164,9 @@ def _problems(values: Mapping[Any, Any]) -> Iterable[str]:
             yield f'"{field}" is not a colour{hint}'
         elif field in _COLORS and not _is_color(value):
             yield f'{field}: "{value}" is not a colour; write #rrggbb'
-        elif field in _TRUTHS and not isinstance(value, bool):
+        elif field in _BOOLEANS and not isinstance(value, bool):
             yield f'{field}: "{value}" is not true or false'
-        elif field in _PARTS and not _is_part(value):
+        elif field in _FRACTIONS and not _is_fraction(value):
             yield f'{field}: "{value}" is not a number from 0 to 1'
         elif field == "name" and not (isinstance(value, str) and value):
             yield f'name: "{value}" is not a name'
@@ -178,28 +178,30 @@ def _problems_of_variables(values: object) -> Iterable[str]:
     if not isinstance(values, Mapping):
         yield "variables: is not a mapping of names to values"
         return
-    # Whatever theme it is, the names are the same.
+    # The names are the same for all themes.
     known = [*Theme("", primary="red").to_color_system().generate(), *ROLES]
     for name, value in values.items():
         if name not in known:
             hint = nearest_hint(str(name), known)
             yield f'variables: "{name}" is not a variable{hint}'
-        elif name.endswith(_OF_STYLES):
+        elif name.endswith(_STYLE_SUFFIXES):
             if not set(str(value).split()) <= _STYLES:
                 yield f'variables: {name}: "{value}" is not a style, as "bold"'
-        elif not _is_tone(value) or (name in ROLES and not _is_color(value)):
+        elif not _is_color_expression(value) or (
+            name in ROLES and not _is_color(value)
+        ):
             yield f'variables: {name}: "{value}" is not a colour; write #rrggbb'
 
 
-def _is_part(value: object) -> bool:
+def _is_fraction(value: object) -> bool:
     return type(value) in {int, float} and 0 <= float(str(value)) <= 1
 
 
-def _is_tone(value: object) -> bool:
-    """Return whether something is a colour, or black or white, or a part of these."""
+def _is_color_expression(value: object) -> bool:
+    """Return whether a value is a colour, `auto` or `initial`, with any opacity."""
     color, _, part = str(value).partition(" ")
-    is_part = not part or _PERCENTAGE.fullmatch(part) is not None
-    return is_part and (color in {"auto", "initial"} or _is_color(color))
+    is_fraction = not part or _PERCENTAGE.fullmatch(part) is not None
+    return is_fraction and (color in {"auto", "initial"} or _is_color(color))
 
 
 def _is_color(value: object) -> bool:
@@ -211,7 +213,7 @@ def _is_color(value: object) -> bool:
 
 
 LEAST_CONTRAST = 4.5
-"""What WCAG 2 asks for text."""
+"""The contrast that WCAG 2 requires of text."""
 
 _SOURCES = {
     "plain": "foreground",
@@ -222,10 +224,10 @@ _SOURCES = {
     "key": "text-primary",
 }
 ROLES = tuple(f"role-{name}" for name in _SOURCES)
-"""Variables that a theme may have of its own."""
+"""The variables of roles, which a theme may define."""
 
 TINTS = ("warning", "error", "accent")
-"""Roles that the chosen row, and the card about it, may be tinted by."""
+"""The roles that tint the selected row and its card."""
 
 _MUTED_BLEND = 0.6
 _CURSOR_BLEND_DARK, _CURSOR_BLEND_LIGHT = 0.15, 0.1
@@ -233,10 +235,10 @@ _BLEND_STEPS = 10
 
 
 def role_variables(theme: Mapping[str, str]) -> dict[str, str]:
-    """Return style sheet variables, `role-success` and so on, for a theme's own.
+    """Return the style sheet variables of roles (`role-success` ...) for a theme.
 
-    A theme may have colours for roles among its own variables. One of the terminal's
-    own colours keeps them: nobody knows what they are.
+    A theme may define them itself. A theme of the terminal's own colours keeps those,
+    because they are unknown.
     """
     background = Color.parse(theme["background"])
     if background.ansi is not None:
@@ -266,23 +268,23 @@ def role_variables(theme: Mapping[str, str]) -> dict[str, str]:
 
 
 def without_hues(roles: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of roles for a screen in greys.
+    """Return the variables of roles for a screen without colours.
 
-    What is alarming is as bright as can be: as a grey of its own colour it would be
-    darker than what is calm.
+    Alarming roles are as bright as plain text: the greys of their colours would be
+    darker than those of calm roles.
     """
     alarming = ("role-warning", "role-error", "role-accent", "role-key")
     return {**roles, **dict.fromkeys(alarming, roles["role-plain"])}
 
 
 def _cursor_names() -> tuple[str, ...]:
-    """Return the variables for the background of a chosen row: calm, then tinted."""
+    """Return the variables for the selected row's background: calm, then tinted."""
     return ("role-cursor", *(f"role-cursor-{name}" for name in TINTS))
 
 
-def contrast(one: Color, other: Color) -> float:
+def contrast(first: Color, second: Color) -> float:
     """Return the contrast ratio of two colours as WCAG 2 defines it, 1 to 21."""
-    darker, lighter = sorted(luminance(*color.normalized) for color in (one, other))
+    darker, lighter = sorted(luminance(*color.normalized) for color in (first, second))
     return (lighter + 0.05) / (darker + 0.05)
 
 

@@ -1,4 +1,4 @@
-"""What there is to see at one moment, taken from a session."""
+"""The view model: the values to show, read from a session."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from probetui.tui.options import ScreenOptions
 
 
 class ViewModel(Struct, frozen=True):
-    """A snapshot, how to look at it, and the event lines that are new in it.
+    """A snapshot, its view, and the event lines since the last one.
 
-    `counts` is how many warnings and normal events there have been. `log` has the
-    lines and grows; after a step back in time it is another one.
-    `cluster` is what a cluster would show of them, `names` what to call pods, by UID.
-    `past` has every tick and every instance of a container; it grows as well.
+    `counts` are the numbers of warnings and normal events. `log` has all event lines
+    and grows; after a seek backwards it is another object. `cluster` has the events as
+    a cluster would show them, `names` the pods' names by UID. `past` has all ticks and
+    instances of containers, and grows, too.
     """
 
     snapshot: Snapshot
@@ -41,13 +41,13 @@ class ViewModel(Struct, frozen=True):
     names: Mapping[str, str] = field(default_factory=dict)
     past: SessionHistory = field(default_factory=lambda: SessionHistory(()))
     has_several_containers: bool = True
-    """Whether there is, or was, more than one container."""
+    """Whether there is or was more than one container."""
 
 
 class SessionObserver:
-    """Looks at a session; remembers how far it has read the journal.
+    """Builds view models of a session; keeps its position in the journal.
 
-    `mask` has what is secret apart from the pods' own values.
+    `mask` masks secrets other than the pods' own values.
     """
 
     def __init__(
@@ -68,15 +68,15 @@ class SessionObserver:
         self.time_format = TimeFormat.WALL
 
     def build_view_model(self) -> ViewModel:
-        """Return what there is to see now."""
+        """Return the view model of the session's current state."""
         snapshot = self._session.snapshot
         self._register_pods(snapshot)
-        self._look_back()
+        self._reset_after_rewind()
         return ViewModel(
             snapshot,
             self._session.runtime_name,
             self.view(snapshot),
-            self._read_on(),
+            self._read_journal(),
             (self._log.warnings, self._log.normals),
             self._lines,
             self._log.cluster,
@@ -86,7 +86,7 @@ class SessionObserver:
         )
 
     def view(self, snapshot: Snapshot) -> View:
-        """Return how to look at a snapshot."""
+        """Return the view of a snapshot: its times, marks, mask and so on."""
         return View(
             TimeFormatter(
                 _floored(snapshot.taken_at, countdown_step(self._options)),
@@ -104,7 +104,7 @@ class SessionObserver:
         )
 
     def _register_pods(self, snapshot: Snapshot) -> None:
-        """Register pods; they keep their names when they are gone."""
+        """Register new pods, which keep their names after they are gone."""
         changed, self._seen = changed_pods(snapshot.pods, self._seen), snapshot.pods
         is_known = all(self._pods.get(pod.pod.uid) is pod.pod for pod in changed)
         if is_known:
@@ -119,8 +119,8 @@ class SessionObserver:
         if not self._options.show_secrets:
             self._mask.learn(find_pod_secrets(self._pods.values()))
 
-    def _look_back(self) -> None:
-        """Begin anew if the session went back in time."""
+    def _reset_after_rewind(self) -> None:
+        """Start again if the session went back in time."""
         playback = self._session.playback
         if playback is not None and playback.rewinds != self._rewinds:
             self._rewinds = playback.rewinds
@@ -129,18 +129,18 @@ class SessionObserver:
             self._lines, self._read = EventLineBuffer(), 0
             self._past = SessionHistory(self._session.journal)
 
-    def _read_on(self) -> tuple[EventLine, ...]:
+    def _read_journal(self) -> tuple[EventLine, ...]:
         journal = self._session.journal
         fresh, self._read = journal[self._read :], len(journal)
         self._past.add_entries(fresh, self._read - len(fresh))
-        found = (self._log.add_entry(entry, self._names, self._pods) for entry in fresh)
-        lines = tuple(self._without_tick(line) for line in found if line is not None)
+        added = (self._log.add_entry(entry, self._names, self._pods) for entry in fresh)
+        lines = tuple(self._without_tick(line) for line in added if line is not None)
         self._lines.extend(lines)
         self._log.cluster.evict(self._lines.oldest)
         return lines
 
     def _without_tick(self, line: EventLine) -> EventLine:
-        """Leave out a tick that the journal has."""
+        """Remove the tick of a line if the journal has it."""
         tick = line.tick
         if tick is None or self._past.tick(tick.sequence) != tick:
             return line
@@ -148,22 +148,22 @@ class SessionObserver:
 
 
 def countdown_step(options: ScreenOptions) -> timedelta:
-    """Return how often times on the screen go on by themselves."""
+    """Return the interval at which times on the screen are updated."""
     return timedelta(seconds=1) if not options.motion else timedelta(milliseconds=250)
 
 
 def _floored(at: datetime, step: timedelta) -> datetime:
-    """Cut an instant to whole steps, so that times change no more often than that.
+    """Round an instant down to whole steps, so that times change at those only.
 
-    However many snapshots come, a line whose only news is the time is not painted.
+    Snapshots between two steps do not repaint lines of which only a time differs.
     """
     return at - (at - datetime.min.replace(tzinfo=at.tzinfo)) % step
 
 
 def is_counting(snapshot: Snapshot) -> bool:
-    """Return whether a time on the screen goes on by itself: the header's, if no other.
+    """Return whether times on the screen go on by themselves.
 
-    It stands still where a clock of its own is stopped, or has come to its end.
+    They stand still if the session's own clock is paused or has ended.
     """
     playback = snapshot.playback
     if playback is None:

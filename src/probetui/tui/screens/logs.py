@@ -248,7 +248,7 @@ class LogsScreen(ActionScreen, inherit_bindings=False):
     def _target(self, view_model: ViewModel) -> LogTarget:
         container = self._chosen.container(view_model)
         if container is None:
-            return LogTarget(problem="The container is dropped.")
+            return LogTarget(problem="The container is gone.")
         find = previous_log if self._is_previous else current_log
         return find(container)
 
