@@ -13,6 +13,7 @@ from itertools import groupby, pairwise
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from probetui.analysis.lanes import Lanes
 from probetui.analysis.timeline import Timeline, Timelines
 from probetui.k8s.probe import ProbeKey
 from probetui.k8s.runtime import NO_CONTAINER, ContainerID
@@ -316,11 +317,13 @@ class SessionHistory:
         self._journal = journal
         self._timelines = Timelines(journal)
         self._containers = ContainerHistories()
+        self.lanes = Lanes()
 
     def add_entries(self, entries: Sequence[JournalEntry], place: int) -> None:
         """Read new entries; `place` is the journal index of the first."""
         self._timelines.add_entries(entries, place)
         self._containers.add_entries(entries)
+        self.lanes.add_entries(entries)
 
     def timeline(self, key: ProbeKey) -> Timeline:
         """Return the ticks of a probe."""

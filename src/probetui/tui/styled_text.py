@@ -41,6 +41,7 @@ STYLE_NAMES = (
     GAP,
     "underlined",
     "reversed",
+    "faint",
     "frame",
     "focus",
     "key",
@@ -77,7 +78,8 @@ def tinted(line: StyledLine, tint: str) -> StyledLine:
 
 def _look_of(span: Span, look: str) -> str:
     look = f"{look} underlined" if span.is_underlined else look
-    return f"{look} reversed" if span.is_reversed else look
+    look = f"{look} reversed" if span.is_reversed else look
+    return f"{look} faint" if span.is_faint else look
 
 
 def safe_styled_line(line: StyledLine) -> StyledLine:

@@ -22,12 +22,16 @@ class Role(StrEnum):
 
 
 class Span(NamedTuple):
-    """Text with one role, without line breaks and control characters."""
+    """Text with one role, without line breaks and control characters.
+
+    What is faint goes on or is still to come; it says nothing that others do not.
+    """
 
     text: str
     role: Role = Role.PLAIN
     is_underlined: bool = False
     is_reversed: bool = False
+    is_faint: bool = False
 
 
 Line = tuple[Span, ...]

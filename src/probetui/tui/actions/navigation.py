@@ -23,6 +23,7 @@ _EVENTS = (KeyContext.EVENTS,)
 _FOLLOWING = (KeyContext.FOLLOWING,)
 _MAIN = (KeyContext.MAIN,)
 _PANE = (KeyContext.PANE,)
+_PANES = (KeyContext.PANES,)
 _PROGRAM = (KeyContext.PROGRAM,)
 
 _SEVERAL = 2
@@ -167,6 +168,29 @@ DISPLAY_ACTIONS = (
         "zoom",
         on=Target.PANE,
         footer=100,
+    ),
+    Action(
+        "look.lanes",
+        "L",
+        "Show lanes of time, or the cards again",
+        _PANES,
+        "lanes",
+    ),
+    Action(
+        "look.longer-cells",
+        "minus",
+        "Show more time in each cell of the lanes",
+        _PANES,
+        "cell_time(1)",
+        typed="longer cells",
+    ),
+    Action(
+        "look.shorter-cells",
+        "plus",
+        "Show less time in each cell of the lanes",
+        _PANES,
+        "cell_time(-1)",
+        typed="shorter cells",
     ),
     Action(
         "look.filter",

@@ -17,14 +17,17 @@ from probetui.presentation.container.table import (
     container_cells,
     most_urgent_state,
 )
+from probetui.presentation.lanes import axis_line, lane_line
 from probetui.presentation.probe.cell import CELLS
 from probetui.presentation.text.spans import EMPTY, Line, Role, Span, line, muted
 from probetui.presentation.text.view import View
+from probetui.tui.panes.lane_view import LaneView
 from probetui.tui.styled_text import (
     CURSOR,
     TINTED_CURSORS,
     Column,
     StyledLine,
+    fit,
     row,
     shortened,
     styled_line,
@@ -54,6 +57,10 @@ _ORDERS = {
     "NEXT": ContainerOrder.NEXT,
 }
 """The order for a click on a heading; other headings sort by `WORST`."""
+
+
+_LEAST_LANE = 24
+"""Cells that a lane has at least, whatever the names need."""
 
 
 class ListedNames(Struct, frozen=True):
@@ -92,6 +99,22 @@ def columns_for(width: int, listed: ListedNames) -> tuple[Column, ...]:
         del probes[unused[-1]]
 
 
+@lru_cache(maxsize=8)
+def lane_columns_for(width: int, listed: ListedNames) -> tuple[Column, ...]:
+    """Return the columns of a list with lanes, which take what is left."""
+    state = _STATE if width >= _ROOM_FOR_EXITS else replace(_STATE, width=_SHORT_STATE)
+    fixed = (_MARKER.width or 0) + (state.width or 0) + (_RESTARTS.width or 0)
+    room = width - fixed - len((_MARKER, _NAME, state, _RESTARTS)) - _LEAST_LANE
+    name = Column(_NAME.heading, max(min(listed.longest, room), _SHORT_STATE))
+    return (_MARKER, name, state, _RESTARTS, Column(""))
+
+
+def lane_indent(width: int, listed: ListedNames) -> int:
+    """Return the cells before the lanes of a list that is so wide."""
+    columns = lane_columns_for(width, listed)[:-1]
+    return sum(column.width or 0 for column in columns) + len(columns)
+
+
 def room_for_name(columns: Sequence[Column], width: int) -> int:
     """Return the cells that the other columns leave to the name."""
     return width - sum(column.width or 0 for column in columns) - len(columns) + 1
@@ -106,15 +129,24 @@ class ContainerRows(Struct, frozen=True):
     is_bare: bool
     ellipsis: str
     listed: ListedNames
+    lane_view: LaneView | None = None
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """The columns that fit."""
-        return _BARE if self.is_bare else columns_for(self.width, self.listed)
+        if self.is_bare:
+            return _BARE
+        if self.lane_view is not None:
+            return lane_columns_for(self.width, self.listed)
+        return columns_for(self.width, self.listed)
 
     def heading(self, order: ContainerOrder) -> StyledLine:
         """Return the headings, the one of the order highlighted."""
-        return _heading(self.columns, self.width, self.ellipsis, order)
+        heading = _heading(self.columns, self.width, self.ellipsis, order)
+        if self.is_bare or self.lane_view is None:
+            return heading
+        names = fit(heading, self.lane_view.indent, ellipsis="")
+        return (*names, *styled_line(axis_line(self.lane_view.axis)))
 
     def order_at(self, x: int) -> ContainerOrder | None:
         """Return the order for a click on a heading at `x`, None if there is none."""
@@ -156,6 +188,12 @@ class ContainerRows(Struct, frozen=True):
         label = Span(self._name(pod, cells.name), role)
         if len(label.text + tag) > self._room_for_name:
             tag = ""
+        if self.lane_view is not None:
+            lanes = self.lane_view
+            lane = lane_line(lanes.cells(pod, container).container, lanes.marks)
+            name = line(label, muted(tag))
+            lead = line(" ", *marker)
+            return self._row((lead, name, cells.state, cells.restarts, lane), also)
         texts: list[Line] = [line(" ", *marker), line(label, muted(tag)), cells.state]
         texts += [cells.restarts, EMPTY]
         texts += [cells.last_exit] if _LAST_EXIT.heading in widths else []
@@ -168,6 +206,8 @@ class ContainerRows(Struct, frozen=True):
 
     @property
     def _room_for_name(self) -> int:
+        if self.lane_view is not None:
+            return self.columns[1].width or 0
         return room_for_name(self.columns, self.width)
 
     def _name(self, pod: PodSnapshot, container_name: str) -> str:

@@ -46,7 +46,8 @@ from probetui.tui.actions.action import KeyContext
 from probetui.tui.actions.container_names import ContainerKey
 from probetui.tui.actions.table import bindings
 from probetui.tui.messages import CopyRequested
-from probetui.tui.panes.container_rows import ContainerRows, ListedNames
+from probetui.tui.panes.container_rows import ContainerRows, ListedNames, lane_indent
+from probetui.tui.panes.lane_view import LaneView
 from probetui.tui.panes.pane import LEAST_EDGE, Pane
 from probetui.tui.panes.viewport import ListViewport
 from probetui.tui.styled_text import PLAIN, StyledLine, cells, fit, styled_line
@@ -114,6 +115,8 @@ class ContainerTable(Pane):
         """The last filter, for `n` and `N` after the list is unfiltered."""
         self.order = ContainerOrder.WORST
         self.is_reversed = False
+        self.lane_view: LaneView | None = None
+        """The lanes that stand in place of the probes' states; None for these."""
 
     @property
     def chosen_key(self) -> ContainerKey | None:
@@ -144,6 +147,11 @@ class ContainerTable(Pane):
         self._pods, self._view = pods, view
         self._arrange()
         self.repaint()
+
+    @property
+    def lane_indent(self) -> int:
+        """The cells of a row before its lane."""
+        return lane_indent(self.inner_width, self._listed)
 
     def choose_container(self, key: ContainerKey) -> None:
         """Move the cursor to a container; clear a filter that hides it."""
@@ -286,6 +294,7 @@ class ContainerTable(Pane):
             self.is_bare,
             self.ellipsis,
             self._listed,
+            self.lane_view,
         )
 
     def _forget_rows(self, rows: ContainerRows) -> None:

@@ -23,6 +23,12 @@ from probetui.tui.panes.bars import Banner, HeaderBar, LessonBar
 from probetui.tui.panes.container_table import LINES_AROUND, ContainerTable
 from probetui.tui.panes.event_pane import EventPane
 from probetui.tui.panes.filter_bar import FilterBar
+from probetui.tui.panes.lane_pane import LanesPage
+from probetui.tui.panes.lane_view import (
+    default_cell_seconds,
+    lane_view,
+    other_cell_seconds,
+)
 from probetui.tui.panes.output_pane import OutputController, OutputPane
 from probetui.tui.panes.pane import Pane
 from probetui.tui.panes.subject_panes import (
@@ -51,6 +57,9 @@ _AROUND_TICKS, _FEW_INSTANCES, _MOST_INSTANCES = 4, 2, 3
 _LEAST_FOR_ALL = 22
 _ROOMY = 36
 """The least height of a terminal for the full card and all ticks."""
+
+_AROUND_LANES = 24
+"""Rows that all else takes beside the lanes of probes and one lane a container."""
 
 _CARD_OF_FEW = 10
 FEW = 3
@@ -93,6 +102,9 @@ class MainScreen(ActionScreen, inherit_bindings=False):
             )
         )
         self._why.can_focus = False
+        self._lanes_page, self._ticks_page = LanesPage(), self._ticks.page
+        self._cell_seconds: float | None = None
+        """The time of a cell of the lanes; None while there are none."""
         self._events = EventPane(view, is_ascii=is_ascii)
         self._output = OutputPane(view, is_ascii=is_ascii)
         self._outputs = OutputController(
@@ -155,6 +167,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         snapshot, view = view_model.snapshot, view_model.view
         self._header.show(snapshot, view_model.runtime_name, view)
         self._banner.show(snapshot, view_model.runtime_name, view)
+        self._show_lanes()
         self._containers.show(snapshot.pods, view)
         has_others = any(
             len(container.probes) > 1
@@ -206,6 +219,31 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         else:
             self._zoom(pane.id or "")
 
+    def action_lanes(self) -> None:
+        """Show lanes of time in place of the cards, or these again."""
+        pods = self.ui_state.view_model.snapshot.pods
+        has_lanes = self._cell_seconds is None
+        self._cell_seconds = default_cell_seconds(pods) if has_lanes else None
+        self._ticks.page = self._lanes_page if has_lanes else self._ticks_page
+        self.set_class(has_lanes, "-lanes")
+        # Lanes of probes stand right below those of their containers.
+        panes = self.query_one("#panes")
+        if has_lanes:
+            panes.move_child(self._ticks, before=self._why)
+        else:
+            panes.move_child(self._ticks, after=self._why)
+        self._share_rows()
+        self._show_lanes()
+        self._containers.repaint()
+        self.call_after_refresh(self._show_resized)
+        self.refresh_bindings()
+
+    def action_cell_time(self, step: int) -> None:
+        """Have a cell of the lanes stand for more time, or for less."""
+        if self._cell_seconds is not None:
+            self._cell_seconds = other_cell_seconds(self._cell_seconds, step)
+            self._show_detail()
+
     def action_unzoom(self) -> None:
         self._zoom("")
 
@@ -247,8 +285,31 @@ class MainScreen(ActionScreen, inherit_bindings=False):
     def _filter_closed(self) -> None:
         self.key_line.display = True
 
+    def _show_lanes(self) -> None:
+        """Give the panes the lanes of what there is to see, if they are shown."""
+        shown = None
+        if self._cell_seconds is not None:
+            view_model, subject = self.ui_state.view_model, self.ui_state.subject
+            tick = None
+            if subject is not None and subject.cursor is not None:
+                tick = subject.tick
+            shown = lane_view(
+                view_model.past.lanes,
+                view_model.snapshot,
+                view_model.view,
+                self._cell_seconds,
+                self._containers.lane_indent,
+                self._containers.inner_width,
+                None if tick is None else tick.timing.started_at,
+            )
+        self._containers.lane_view = self._lanes_page.lane_view = shown
+
     def _show_detail(self) -> None:
         self.ui_state.choose(self._containers.chosen_container)
+        if self._cell_seconds is not None:
+            self._show_lanes()
+            self._containers.repaint()
+            self._ticks.repaint()
         subject, view = self.ui_state.subject, self.ui_state.view_model.view
         is_alone = not self._ticks.display
         if self._card.is_alone != is_alone:
@@ -267,6 +328,14 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         self.set_class(few, "-few", update=self._is_styled)
         instances = most_instances(self.ui_state.view_model.snapshot.pods)
         rows = grid_rows(self.app.size.height, self._containers.total, instances)
+        if self._cell_seconds is not None:
+            rows = ""
+            others = _AROUND_LANES + self._containers.total
+            room = self.app.size.height - others
+            height = self._lanes_page.height(self.ui_state.subject, room)
+            self._ticks.styles.height = height
+        elif self._ticks.styles.has_rule("height"):
+            self._ticks.styles.clear_rule("height")
         if rows != self._grid_rows and self.is_mounted:
             self._grid_rows = rows
             self.query_one("#panes").styles.grid_rows = rows or None

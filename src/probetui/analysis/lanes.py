@@ -1,0 +1,629 @@
+"""Lanes: what became of a container and of its probes, on one axis of time.
+
+A lane of a probe has its ticks, equal ones in a row as one stretch, so that a day of
+successes takes no more room than a minute of them. A lane of a container has the
+instants at which it began to wait, to run, to stop, and at which it ended. `LaneAxis`
+divides time into cells, and each of the functions here returns one `LaneCell` per cell:
+what is the worst in it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+from itertools import pairwise
+
+from msgspec import Struct, field
+
+from probetui.analysis.next_failure import FailureEffect, predict_next_failure
+from probetui.analysis.timeline import classify_tick
+from probetui.engine.snapshot import (
+    ContainerSnapshot,
+    PodSnapshot,
+    ProbeSnapshot,
+    Snapshot,
+)
+from probetui.k8s.probe import ProbeKey
+from probetui.k8s.status import PodStatus, Running, Waiting
+from probetui.kubelet.journal import (
+    ContainerEntry,
+    JournalEntry,
+    LifecycleStep,
+    PodGoneEntry,
+    StatusEntry,
+    TickEntry,
+)
+from probetui.kubelet.outcome import Result
+
+MOST_STRETCHES = 20_000
+"""The most stretches that are kept of one probe; above it the oldest tenth goes."""
+
+MOST_STEPS = 5_000
+"""The most steps that are kept of one container, likewise."""
+
+CELL_SECONDS = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
+"""The lengths of time that a cell can stand for."""
+
+_PAST = 0.75
+"""The part of an axis that lies before now."""
+
+_PERIODS_HELD = 2
+"""For how many periods the last result is drawn where no tick follows."""
+
+
+class CellKind(StrEnum):
+    """What a cell shows; a later kind hides an earlier one in the same cell."""
+
+    EMPTY = "empty"
+    WAIT = "wait"
+    RANGE = "range"
+    UNPROBED = "unprobed"
+    CALM = "calm"
+    START = "start"
+    ERRORED = "errored"
+    FAILING = "failing"
+    GRACE = "grace"
+    EXIT = "exit"
+    KILL = "kill"
+
+
+_RANKS = {kind: rank for rank, kind in enumerate(CellKind)}
+_KINDS = {
+    "success": CellKind.CALM,
+    "warning": CellKind.CALM,
+    "failure": CellKind.FAILING,
+    "errored": CellKind.ERRORED,
+}
+"""What a tick of that mark shows; all others did not probe."""
+
+
+class LaneCell(Struct, frozen=True):
+    """One cell of a lane.
+
+    Attributes:
+        kind: what it shows.
+        level: the length of the run of failures, at most `threshold`.
+        threshold: the failures that have a consequence; 0 where none are counted.
+        is_tick: a tick was in it; else a result is held that came before.
+        is_future: it has not happened yet.
+        is_by_user: a user's act is in it, as an injected result.
+    """
+
+    kind: CellKind = CellKind.EMPTY
+    level: int = 0
+    threshold: int = 0
+    is_tick: bool = False
+    is_future: bool = False
+    is_by_user: bool = False
+
+
+EMPTY_CELL = LaneCell()
+
+
+def worst(cells: Iterable[LaneCell]) -> LaneCell:
+    """Return the cell that hides all others in the same place."""
+    return max(cells, key=_severity, default=EMPTY_CELL)
+
+
+def _severity(cell: LaneCell) -> tuple[int, float, bool]:
+    height = cell.level / cell.threshold if cell.threshold else 0.0
+    return _RANKS[cell.kind], height, cell.is_tick
+
+
+class LaneAxis(Struct, frozen=True):
+    """Time divided into cells.
+
+    Attributes:
+        start: the first instant, in seconds since the epoch.
+        cell_seconds: how much time a cell stands for.
+        width: how many cells there are.
+        now: the present, in seconds since the epoch.
+    """
+
+    start: float
+    cell_seconds: float
+    width: int
+    now: float
+
+    @classmethod
+    def around(
+        cls, now: datetime, cell_seconds: float, width: int, at: datetime | None = None
+    ) -> LaneAxis:
+        """Return the axis on which now is at three quarters of the width.
+
+        Cells begin at multiples of their length, so that they do not move with every
+        frame. An earlier instant `at` to be seen moves the axis back to it.
+        """
+        shown = now.timestamp()
+        cells_before = max(int(width * _PAST), 1)
+        if at is not None:
+            earliest = shown - (cells_before - 1) * cell_seconds
+            if at.timestamp() < earliest:
+                shown = at.timestamp() + cells_before * cell_seconds / 2
+        first = shown // cell_seconds - cells_before + 1
+        return cls(first * cell_seconds, cell_seconds, width, now.timestamp())
+
+    @property
+    def end(self) -> float:
+        """The instant at which the last cell ends."""
+        return self.start + self.width * self.cell_seconds
+
+    @property
+    def now_index(self) -> int:
+        """The cell of now; it can lie outside of the axis."""
+        return self.index(self.now)
+
+    def index(self, at: float) -> int:
+        """Return the number of the cell in which an instant is; it can lie outside."""
+        return int((at - self.start) // self.cell_seconds)
+
+    def between(self, first: float, last: float) -> range:
+        """Return the cells from one instant to another that are on the axis."""
+        return range(max(self.index(first), 0), min(self.index(last) + 1, self.width))
+
+    def begin(self, index: int) -> float:
+        """Return the instant at which a cell begins."""
+        return self.start + index * self.cell_seconds
+
+
+def fitting_cell_seconds(span_seconds: float, width: int) -> float:
+    """Return the shortest length of a cell with which a span fits before now."""
+    room = max(int(width * _PAST), 1)
+    return next(
+        (seconds for seconds in CELL_SECONDS if seconds * room >= span_seconds),
+        CELL_SECONDS[-1],
+    )
+
+
+class _Stretch(Struct, gc=False):
+    """Equal ticks in a row; instants are in seconds since the epoch."""
+
+    first: float
+    last: float
+    count: int
+    kind: CellKind
+    level: int
+    threshold: int
+    period_seconds: int
+    is_by_user: bool
+
+    def continues(self, other: _Stretch) -> bool:
+        """Return whether another one right behind it is no different."""
+        return (
+            self.kind,
+            self.level,
+            self.threshold,
+            self.period_seconds,
+            self.is_by_user,
+        ) == (
+            other.kind,
+            other.level,
+            other.threshold,
+            other.period_seconds,
+            other.is_by_user,
+        )
+
+
+class ProbeLane:
+    """The ticks of one probe; its owner adds each of them once, in order."""
+
+    def __init__(self) -> None:
+        self._stretches: list[_Stretch] = []
+
+    def add(self, tick: TickEntry) -> None:
+        """Add the next tick."""
+        kind = _KINDS.get(classify_tick(tick).code, CellKind.UNPROBED)
+        is_failing = kind is CellKind.FAILING
+        at = tick.timing.started_at.timestamp()
+        latest = _Stretch(
+            at,
+            at,
+            1,
+            kind,
+            min(tick.run.count, tick.run.threshold) if is_failing else 0,
+            tick.run.threshold if is_failing else 0,
+            tick.timing.period_seconds,
+            tick.overridden.injected or bool(tick.overridden.delay),
+        )
+        last = self._stretches[-1] if self._stretches else None
+        if last is not None and last.continues(latest):
+            last.last, last.count = at, last.count + 1
+            return
+        self._stretches.append(latest)
+        if len(self._stretches) > MOST_STRETCHES:
+            del self._stretches[: MOST_STRETCHES // 10]
+
+    @property
+    def first(self) -> float | None:
+        """The instant of the first tick that is kept, None before there is one."""
+        return self._stretches[0].first if self._stretches else None
+
+    def cells(self, axis: LaneAxis) -> list[LaneCell]:
+        """Return the cells of the past; those of the future are empty."""
+        cells = [EMPTY_CELL] * axis.width
+        stretches = self._stretches
+        start = max(
+            bisect_right(stretches, axis.start, key=lambda stretch: stretch.first) - 1,
+            0,
+        )
+        for place in range(start, len(stretches)):
+            stretch = stretches[place]
+            if stretch.first >= axis.end:
+                break
+            has_next = place + 1 < len(stretches)
+            until = stretches[place + 1].first if has_next else axis.now
+            self._draw(stretch, self._held(place), until, axis, cells)
+        return cells
+
+    def _held(self, place: int) -> LaneCell:
+        """Return what is drawn after the ticks of a stretch: errors do not count."""
+        stretch = self._stretches[place]
+        if stretch.kind is CellKind.ERRORED and place:
+            stretch = self._stretches[place - 1]
+        if stretch.kind is CellKind.ERRORED:
+            return LaneCell(CellKind.UNPROBED)
+        return LaneCell(stretch.kind, stretch.level, stretch.threshold)
+
+    def _draw(
+        self,
+        stretch: _Stretch,
+        held: LaneCell,
+        until: float,
+        axis: LaneAxis,
+        cells: list[LaneCell],
+    ) -> None:
+        until = min(until, axis.now)
+        if stretch.period_seconds:
+            until = min(until, stretch.last + _PERIODS_HELD * stretch.period_seconds)
+        ticked = LaneCell(
+            stretch.kind,
+            stretch.level,
+            stretch.threshold,
+            is_tick=True,
+            is_by_user=stretch.is_by_user,
+        )
+        for index in axis.between(stretch.first, until):
+            if cells[index] is EMPTY_CELL:
+                cells[index] = held
+        for index in _ticked(stretch, axis):
+            # Of several ticks in a cell the worst is seen; what is held says less.
+            other = cells[index]
+            if not other.is_tick or _severity(ticked) > _severity(other):
+                cells[index] = ticked
+
+
+def _ticked(stretch: _Stretch, axis: LaneAxis) -> Iterator[int]:
+    """Yield the cells in which a stretch has a tick.
+
+    The ticks between its first and its last are taken to be evenly far apart.
+    """
+    if stretch.count == 1:
+        yield from axis.between(stretch.first, stretch.first)
+        return
+    interval = (stretch.last - stretch.first) / (stretch.count - 1)
+    if interval <= axis.cell_seconds:
+        yield from axis.between(stretch.first, stretch.last)
+        return
+    number = max(int((axis.start - stretch.first) // interval), 0)
+    while number < stretch.count:
+        at = stretch.first + number * interval
+        if at >= axis.end:
+            return
+        yield from axis.between(at, at)
+        number += 1
+
+
+class _Life(StrEnum):
+    WAITING = "waiting"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    ENDED = "ended"
+
+
+class _LifeStep(Struct, gc=False):
+    at: float
+    life: _Life
+
+
+class ContainerLane:
+    """The lives of one container; its owner adds each step once, in order."""
+
+    def __init__(self) -> None:
+        self._steps: list[_LifeStep] = []
+
+    def add(self, entry: ContainerEntry) -> None:
+        """Add a step in the life of an instance."""
+        at = entry.at.timestamp()
+        match entry.what:
+            case LifecycleStep.CREATED:
+                self._wait_since_end()
+            case LifecycleStep.STARTED:
+                self._step(at, _Life.RUNNING)
+            case LifecycleStep.STOPPING:
+                self._step(at, _Life.STOPPING)
+            case LifecycleStep.EXITED | LifecycleStep.GONE:
+                self._step(at, _Life.ENDED)
+            case _:
+                pass
+
+    def add_status(self, at: datetime, status: object) -> None:
+        """Take from a status that the container waits, or that it runs already."""
+        if isinstance(status, Waiting):
+            if self._life is None:
+                self._step(at.timestamp(), _Life.WAITING)
+            self._wait_since_end()
+        elif isinstance(status, Running) and self._life in {None, _Life.WAITING}:
+            started = status.started_at or at
+            self._step(max(started.timestamp(), self._since), _Life.RUNNING)
+
+    def end(self, at: datetime) -> None:
+        """Take it that the container will neither run nor wait any more."""
+        if self._life not in {None, _Life.ENDED}:
+            self._step(at.timestamp(), _Life.ENDED)
+
+    @property
+    def turns(self) -> list[float]:
+        """The instants at which it started, began to stop, or ended."""
+        return [step.at for step in self._steps if step.life is not _Life.WAITING]
+
+    @property
+    def first(self) -> float | None:
+        """The instant of the first step that is kept, None before there is one."""
+        return self._steps[0].at if self._steps else None
+
+    def cells(self, axis: LaneAxis, probes: Sequence[LaneCell]) -> list[LaneCell]:
+        """Return the cells of the past, with the worst of its probes while it ran."""
+        cells = [EMPTY_CELL] * axis.width
+        steps = [*self._steps, _LifeStep(axis.now, _Life.ENDED)]
+        for step, following in pairwise(steps):
+            if following.at < axis.start or step.at >= axis.end:
+                continue
+            for index in axis.between(step.at, min(following.at, axis.now)):
+                cells[index] = worst((cells[index], self._cell(step, index, probes)))
+        for before, step in pairwise(self._steps):
+            for index in axis.between(step.at, step.at):
+                cells[index] = worst((cells[index], *_turn(before, step)))
+        if self._steps and self._steps[0].life is _Life.RUNNING:
+            for index in axis.between(self._steps[0].at, self._steps[0].at):
+                cells[index] = worst((cells[index], LaneCell(CellKind.START)))
+        return cells
+
+    def _cell(
+        self, step: _LifeStep, index: int, probes: Sequence[LaneCell]
+    ) -> LaneCell:
+        match step.life:
+            case _Life.WAITING:
+                return LaneCell(CellKind.WAIT)
+            case _Life.STOPPING:
+                return LaneCell(CellKind.GRACE)
+            case _Life.RUNNING if probes:
+                return probes[index]
+            case _Life.RUNNING:
+                return LaneCell(CellKind.UNPROBED)
+            case _:
+                return EMPTY_CELL
+
+    @property
+    def _life(self) -> _Life | None:
+        return self._steps[-1].life if self._steps else None
+
+    @property
+    def _since(self) -> float:
+        return self._steps[-1].at if self._steps else float("-inf")
+
+    def _wait_since_end(self) -> None:
+        """Take it that it has waited since its end, as is known only now."""
+        if self._life is _Life.ENDED:
+            self._steps[-1].life = _Life.WAITING
+
+    def _step(self, at: float, life: _Life) -> None:
+        if self._life is not life:
+            self._steps.append(_LifeStep(at, life))
+        if len(self._steps) > MOST_STEPS:
+            del self._steps[: MOST_STEPS // 10]
+
+
+def _turn(before: _LifeStep, step: _LifeStep) -> Iterator[LaneCell]:
+    """Yield the marks of a step: a kill, an exit, a start."""
+    if step.life is _Life.STOPPING:
+        yield LaneCell(CellKind.KILL)
+    elif step.life is _Life.RUNNING:
+        yield LaneCell(CellKind.START)
+    elif before.life in {_Life.RUNNING, _Life.STOPPING}:
+        yield LaneCell(CellKind.EXIT)
+
+
+class ContainerLanes(Struct, frozen=True):
+    """The cells of a container, and of each of its probes in the snapshot's order."""
+
+    container: Sequence[LaneCell]
+    probes: Sequence[Sequence[LaneCell]]
+
+
+class Lanes(Struct):
+    """The lanes of a session; its owner adds every entry once, in order."""
+
+    _probes: dict[ProbeKey, ProbeLane] = field(default_factory=dict)
+    _containers: dict[tuple[str, str], ContainerLane] = field(default_factory=dict)
+
+    def add_entries(self, entries: Iterable[JournalEntry]) -> None:
+        """Add what concerns ticks and lives of containers."""
+        for entry in entries:
+            match entry:
+                case TickEntry(key=key):
+                    self._probe(key).add(entry)
+                case ContainerEntry():
+                    self._container(entry.pod_uid, entry.container_name).add(entry)
+                case StatusEntry(pod_uid=pod_uid, status=status):
+                    self._add_status(entry.at, pod_uid, status)
+                case PodGoneEntry(pod_uid=pod_uid):
+                    for (uid, _), lane in self._containers.items():
+                        if uid == pod_uid:
+                            lane.end(entry.at)
+                case _:
+                    pass
+
+    def first(self, pod_uid: str, container_name: str) -> float | None:
+        """Return when a container's lane begins, in seconds since the epoch."""
+        return self._container(pod_uid, container_name).first
+
+    def turns(self, pod_uid: str, container_name: str) -> list[float]:
+        """Return the instants at which a container started, was stopped, or ended."""
+        return self._container(pod_uid, container_name).turns
+
+    def cells(
+        self,
+        axis: LaneAxis,
+        snapshot: Snapshot,
+        pod: PodSnapshot,
+        container: ContainerSnapshot,
+    ) -> ContainerLanes:
+        """Return the lanes of a container and of its probes, the future included."""
+        place = pod.pod.uid, container.container.name
+        past = [self._probe(probe.key).cells(axis) for probe in container.probes]
+        joined = [worst(of_probes) for of_probes in zip(*past, strict=True)]
+        own = self._container(*place).cells(axis, joined)
+        if snapshot.is_paused:
+            return ContainerLanes(own, past)
+        ahead = _Ahead(axis, snapshot, pod, container)
+        for index in range(max(axis.now_index, 0), axis.width):
+            of_probes = []
+            for probe, cells in zip(container.probes, past, strict=True):
+                cell = ahead.of_probe(probe, index)
+                of_probes.append(cell)
+                cells[index] = worst((cells[index], cell))
+            cell = ahead.of_container(index, worst(of_probes))
+            own[index] = worst((own[index], cell))
+        return ContainerLanes(own, past)
+
+    def _add_status(self, at: datetime, pod_uid: str, status: PodStatus) -> None:
+        of_init, others = status.init_container_statuses, status.container_statuses
+        for container in (*(of_init or ()), *(others or ())):
+            lane = self._container(pod_uid, container.name)
+            lane.add_status(at, container.state)
+
+    def _probe(self, key: ProbeKey) -> ProbeLane:
+        lane = self._probes.get(key)
+        if lane is None:
+            lane = self._probes[key] = ProbeLane()
+        return lane
+
+    def _container(self, pod_uid: str, container_name: str) -> ContainerLane:
+        place = pod_uid, container_name
+        lane = self._containers.get(place)
+        if lane is None:
+            lane = self._containers[place] = ContainerLane()
+        return lane
+
+
+class _Ahead:
+    """What comes if every probe goes on as its last tick ended."""
+
+    def __init__(
+        self,
+        axis: LaneAxis,
+        snapshot: Snapshot,
+        pod: PodSnapshot,
+        container: ContainerSnapshot,
+    ) -> None:
+        self._axis = axis
+        self._container = container
+        self._kills_at = {
+            probe.key: at
+            for probe in container.probes
+            if (at := _kill_instant(snapshot, pod, container, probe)) is not None
+        }
+        self._first_kill = min(self._kills_at.values(), default=float("inf"))
+
+    def of_probe(self, probe: ProbeSnapshot, index: int) -> LaneCell:
+        """Return a cell of a probe; it is empty where no tick is due."""
+        axis, due = self._axis, probe.next_tick_at
+        if due is None or not probe.worker_alive or self._container.stopping:
+            return EMPTY_CELL
+        begin, end = axis.begin(index), axis.begin(index + 1)
+        # A tick that is due already comes at once.
+        first = max(due.timestamp(), axis.now)
+        if not first < end or begin > self._first_kill:
+            return EMPTY_CELL
+        period = probe.probe.period_seconds
+        number = int((end - first) // period)
+        last = first + number * period
+        if last == end:
+            last, number = last - period, number - 1
+        if last < begin:
+            return EMPTY_CELL
+        if probe.upcoming_skip is not None or probe.on_hold:
+            return LaneCell(CellKind.UNPROBED, is_tick=True, is_future=True)
+        if probe.last_result is not Result.FAILURE or not probe.result_run:
+            return LaneCell(CellKind.CALM, is_tick=True, is_future=True)
+        kill = self._kills_at.get(probe.key)
+        if kill is not None and begin <= kill < end:
+            return LaneCell(CellKind.KILL, is_tick=True, is_future=True)
+        threshold = probe.probe.failure_threshold
+        level = min(probe.result_run + number + 1, threshold)
+        return LaneCell(
+            CellKind.FAILING, level, threshold, is_tick=True, is_future=True
+        )
+
+    def of_container(self, index: int, of_probes: LaneCell) -> LaneCell:
+        """Return a cell of the container, with what its probes show there."""
+        axis, container = self._axis, self._container
+        begin = axis.begin(index)
+        if (stopping := container.stopping) is not None:
+            seconds = stopping.grace_period_seconds or 0
+            until = axis.index(stopping.since.timestamp() + seconds)
+            if index == until:
+                return LaneCell(CellKind.EXIT, is_future=True)
+            if index < until:
+                return LaneCell(CellKind.GRACE, is_future=True)
+            return EMPTY_CELL
+        backoff = container.backoff
+        if backoff is not None and backoff.until is not None:
+            earliest = backoff.until.timestamp()
+            latest = (backoff.latest or backoff.until).timestamp()
+            if begin < earliest:
+                return LaneCell(CellKind.WAIT, is_future=True)
+            if begin <= latest:
+                return LaneCell(CellKind.RANGE, is_future=True)
+            return EMPTY_CELL
+        status = container.status
+        if status is not None and isinstance(status.state, Waiting):
+            pull = container.next_pull_at
+            if pull is not None and begin < pull.timestamp():
+                return LaneCell(CellKind.WAIT, is_future=True)
+            return EMPTY_CELL
+        return of_probes
+
+
+def _kill_instant(
+    snapshot: Snapshot,
+    pod: PodSnapshot,
+    container: ContainerSnapshot,
+    probe: ProbeSnapshot,
+) -> float | None:
+    """Return when a probe that fails now would have its container killed."""
+    if probe.last_result is not Result.FAILURE or not probe.result_run:
+        return None
+    due = probe.next_tick_at
+    failure = predict_next_failure(
+        pod.pod,
+        container,
+        probe,
+        snapshot.taken_at,
+        snapshot.rules,
+        acts=snapshot.acts,
+    )
+    if due is None or failure.at_threshold is not FailureEffect.KILL:
+        return None
+    missing = failure.threshold - failure.run
+    if not failure.run or missing < 0:
+        return None
+    first = max(due, snapshot.taken_at).timestamp()
+    return first + missing * probe.probe.period_seconds
+
+
+def instant(seconds: float) -> datetime:
+    """Return an instant given in seconds since the epoch."""
+    return datetime.fromtimestamp(seconds, UTC)

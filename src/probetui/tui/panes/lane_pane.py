@@ -1,0 +1,100 @@
+"""The lanes of the chosen container: one for each probe, and a plot of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from probetui.analysis.lanes import LaneCell
+from probetui.presentation.container.detail import Subject
+from probetui.presentation.container.ticks import last_output_lines
+from probetui.presentation.lanes import lane_line, plot_lines
+from probetui.presentation.probe.cell import CELLS, probe_cell
+from probetui.presentation.text.spans import (
+    EMPTY,
+    Line,
+    Role,
+    Span,
+    line,
+    muted,
+    strong,
+)
+from probetui.tui.panes.lane_view import LaneView
+from probetui.tui.panes.subject_panes import SubjectPage, SubjectPane
+from probetui.tui.styled_text import StyledLine, styled_line
+
+_AROUND = 2
+"""The rows of the frame."""
+
+_OUTPUT = 1
+PLOT_ROWS = 5
+
+
+class LanesPage(SubjectPage):
+    """A lane for each probe of the container, and the chosen one as a plot."""
+
+    def __init__(self) -> None:
+        self.lane_view: LaneView | None = None
+
+    def title(self, pane: SubjectPane) -> Line:
+        del pane  # it is always the same
+        return line(strong("Probes"))
+
+    def badge(self, subject: Subject) -> Line:
+        del subject  # it is of the axis only
+        shown = self.lane_view
+        if shown is None:
+            return EMPTY
+        return line(muted(f"{shown.axis.cell_seconds:g}s per cell, - + change it"))
+
+    def height(self, subject: Subject | None, room: int) -> int:
+        """Return how many rows there is something for, those of the frame included.
+
+        The plot is drawn where there is room for it beside all else.
+        """
+        probes = 0 if subject is None else len(subject.container.probes)
+        least = _AROUND + max(probes, 1) + _OUTPUT
+        has_plot = probes and room >= least + PLOT_ROWS
+        return least + PLOT_ROWS if has_plot else least
+
+    def rows(self, subject: Subject, pane: SubjectPane) -> Sequence[StyledLine]:
+        shown, probes = self.lane_view, subject.container.probes
+        if shown is None or not probes:
+            return [styled_line(line(muted("The container has no probe.")))]
+        cells = shown.cells(subject.pod, subject.container).probes
+        rows: list[Line] = []
+        for probe, lane in zip(probes, cells, strict=True):
+            is_chosen = subject.probe is not None and probe.key == subject.probe.key
+            name = Span(
+                probe.key.probe_type.lower(), Role.STRONG if is_chosen else Role.PLAIN
+            )
+            cursor = shown.cursor if is_chosen else None
+            state = probe_cell(probe, pane.view, is_over=False, room=CELLS)
+            rows.append(_with_lane(line(name), state, lane, shown, cursor))
+            room = pane.inner_height - len(probes) - _OUTPUT
+            if is_chosen and room >= PLOT_ROWS:
+                rows += _plot(lane, probe.probe.failure_threshold, shown)
+        rows += last_output_lines(subject, pane.view, _OUTPUT)
+        return [styled_line(row) for row in rows]
+
+
+def _with_lane(
+    name: Line,
+    state: Line,
+    cells: Sequence[LaneCell],
+    shown: LaneView,
+    cursor: int | None,
+) -> Line:
+    room = shown.indent - 1
+    label = (*name, Span("  "), *state)
+    width = sum(len(span.text) for span in label)
+    gap = Span(" " * max(room - width, 1))
+    return line(*label, gap, *lane_line(cells, shown.marks, cursor))
+
+
+def _plot(cells: Sequence[LaneCell], threshold: int, shown: LaneView) -> Iterator[Line]:
+    """Yield the rows of a plot, the highest first, with the threshold beside it."""
+    room = shown.indent - 1
+    plot = plot_lines(cells, shown.marks, PLOT_ROWS)
+    for number, row in enumerate(plot):
+        label = f"{threshold} " if number == 0 else ""
+        yield line(muted(label.rjust(room)), *row)

@@ -1,0 +1,197 @@
+"""Lanes: what they draw for ticks, lives, and what comes next.
+
+They are drawn in ASCII, where the height of a failure is a digit: `-` is a success, `_`
+the time after it, `.` no probe, `K` a kill, `%` the grace period, `X` an exit, `~` a
+wait, `=` the range of a restart, `|` a start.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from msgspec.structs import replace
+
+from probetui.analysis.lanes import (
+    CellKind,
+    LaneAxis,
+    LaneCell,
+    Lanes,
+    ProbeLane,
+    worst,
+)
+from probetui.engine.snapshot import Snapshot
+from probetui.presentation.lanes import (
+    ASCII_LANES,
+    UNICODE_LANES,
+    axis_line,
+    lane_line,
+    lane_span,
+)
+from probetui.presentation.text.spans import Role, text_of
+from tests.ticks import NOW, changed_tick, demo_ticks
+from tests.tui.history_scenes import steady, stopping, waiting
+
+WIDTH = 40
+
+
+def drawn_ticks(letters: str, cell_seconds: float = 5.0, width: int = WIDTH) -> str:
+    """Return the past of a probe that ticks every five seconds, the last one now."""
+    lane = ProbeLane()
+    for tick in demo_ticks(letters):
+        lane.add(changed_tick(tick, period_seconds=5))
+    axis = LaneAxis.around(NOW, cell_seconds, width)
+    return text_of(lane_line(lane.cells(axis), ASCII_LANES)).strip()
+
+
+def drawn(snapshot: Snapshot, cell_seconds: float = 5.0) -> tuple[str, str]:
+    """Return the lanes of a scene's container and of its only probe."""
+    lanes = Lanes()
+    lanes.add_entries(snapshot.entries)
+    axis = LaneAxis.around(snapshot.taken_at, cell_seconds, WIDTH)
+    (pod,) = snapshot.pods
+    cells = lanes.cells(axis, snapshot, pod, pod.containers[0])
+    (probe,) = cells.probes
+    shown = (lane_line(lane, ASCII_LANES) for lane in (cells.container, probe))
+    container, liveness = map(text_of, shown)
+    return container, liveness
+
+
+@pytest.mark.parametrize(
+    ("letters", "expected"),
+    [
+        pytest.param("ssss", "----", id="successes are flat"),
+        pytest.param("ssfff", "--123", id="failures grow with their run"),
+        pytest.param("fffff", "12333", id="no higher than the threshold"),
+        pytest.param("sses", "--!-", id="an error is marked"),
+        pytest.param("shhg", "-...", id="what does not probe has no height"),
+        pytest.param("ffs", "12-", id="a success ends a run"),
+    ],
+)
+def test_a_lane_has_one_cell_for_each_tick(letters: str, expected: str) -> None:
+    assert drawn_ticks(letters) == expected
+
+
+@pytest.mark.parametrize(
+    ("letters", "expected"),
+    [
+        pytest.param("ss", "-____-", id="after a success"),
+        pytest.param("sff", "-____111112", id="after a failure"),
+        pytest.param("ffe", "1111122222!", id="an error leaves the line as it was"),
+    ],
+)
+def test_a_result_is_held_until_the_next_tick(letters: str, expected: str) -> None:
+    assert drawn_ticks(letters, cell_seconds=1) == expected
+
+
+def test_a_cell_shows_the_worst_of_its_ticks() -> None:
+    assert drawn_ticks("ssfsssss", cell_seconds=10) == "-1--"
+
+
+def test_a_day_of_equal_ticks_is_one_stretch() -> None:
+    lane = ProbeLane()
+    (tick,) = demo_ticks("s")
+    for number in range(10_000):
+        at = NOW - timedelta(seconds=10_000 - number)
+        lane.add(changed_tick(tick, started_at=at))
+
+    assert len(lane._stretches) == 1  # what the room it takes depends on
+    axis = LaneAxis.around(NOW, 300, 40)
+    past = text_of(lane_line(lane.cells(axis), ASCII_LANES)).strip()
+    assert set(past) == {"-"}
+
+
+@pytest.mark.parametrize("cell_seconds", [0.5, 1, 2, 5, 10, 30, 60])
+def test_no_failure_is_lost_however_long_a_cell_is(cell_seconds: float) -> None:
+    assert "3" in drawn_ticks("sssssssfff", cell_seconds)
+
+
+def test_a_probe_that_fails_is_seen_to_be_killed_next() -> None:
+    container, liveness = drawn(steady())
+
+    assert container == "      |------12K%%%%%X------12K         "
+    assert liveness == "       ------123......------12K         "
+
+
+def test_a_kill_is_followed_by_its_grace_period_and_the_exit() -> None:
+    container, liveness = drawn(stopping())
+
+    assert container == "    |------12K%%%%%X------12K%%%%%X     "
+    assert liveness == "     ------123......------123.          "
+
+
+def test_a_restart_after_a_back_off_is_a_range_and_no_instant() -> None:
+    scene = waiting()
+    (pod,) = scene.pods
+    backoff = pod.containers[0].backoff
+    assert backoff is not None
+    assert backoff.until is not None
+    later = replace(backoff, latest=backoff.until + timedelta(seconds=10))
+    container = replace(pod.containers[0], backoff=later)
+    scene = replace(scene, pods=(replace(pod, containers=(container,)),))
+
+    lane, _ = drawn(scene)
+
+    assert lane == "    |------12K%%%%%X.-------X~~~~==     "
+
+
+def test_nothing_comes_while_probes_are_paused() -> None:
+    container, liveness = drawn(replace(steady(), is_paused=True))
+
+    now = LaneAxis.around(steady().taken_at, 5, WIDTH).now_index
+    assert not container[now + 1 :].strip()
+    assert not liveness[now + 1 :].strip()
+
+
+def test_what_is_worse_hides_what_is_better() -> None:
+    calm, failing = LaneCell(CellKind.CALM), LaneCell(CellKind.FAILING, 1, 3)
+    worse, kill = LaneCell(CellKind.FAILING, 2, 3), LaneCell(CellKind.KILL)
+
+    assert worst([failing, calm]) is failing
+    assert worst([failing, worse, calm]) is worse
+    assert worst([kill, worse]) is kill
+    assert worst([]).kind is CellKind.EMPTY
+
+
+@pytest.mark.parametrize(
+    ("level", "role"), [(1, Role.WARNING), (2, Role.WARNING), (3, Role.ERROR)]
+)
+def test_a_failure_is_red_only_at_the_threshold(level: int, role: Role) -> None:
+    cell = LaneCell(CellKind.FAILING, level, 3, is_tick=True)
+
+    assert lane_span(cell, UNICODE_LANES).role is role
+
+
+def test_what_is_held_or_still_to_come_is_faint() -> None:
+    tick = LaneCell(CellKind.FAILING, 1, 3, is_tick=True)
+
+    assert not lane_span(tick, UNICODE_LANES).is_faint
+    assert lane_span(replace(tick, is_tick=False), UNICODE_LANES).is_faint
+    assert lane_span(replace(tick, is_future=True), UNICODE_LANES).is_faint
+
+
+def test_an_injected_result_is_not_drawn_as_the_kubelets() -> None:
+    cell = LaneCell(CellKind.FAILING, 1, 3, is_tick=True, is_by_user=True)
+
+    assert lane_span(cell, UNICODE_LANES).role is Role.ACCENT
+
+
+def test_the_axis_says_how_far_away_cells_are() -> None:
+    axis = LaneAxis.around(NOW, 2, WIDTH)
+
+    assert text_of(axis_line(axis)) == "      -40s      -20s       now      +20s"
+
+
+def test_cells_stay_where_they_are_between_two_frames() -> None:
+    first = LaneAxis.around(NOW, 5, WIDTH)
+    second = LaneAxis.around(NOW + timedelta(seconds=1), 5, WIDTH)
+
+    assert first.start == second.start
+
+
+def test_an_earlier_instant_is_brought_into_sight() -> None:
+    long_ago = NOW - timedelta(hours=1)
+
+    axis = LaneAxis.around(NOW, 1, WIDTH, at=long_ago)
+
+    assert 0 <= axis.index(long_ago.timestamp()) < WIDTH

@@ -1,0 +1,173 @@
+"""Lanes on the main screen: past, now and future of all containers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import pytest
+
+from probetui.tui.app import ProbetuiApp
+from probetui.tui.panes.container_table import ContainerTable
+from probetui.tui.styled_text import StyledLine
+from tests.tui.app_harness import an_app, line_with, screen_lines, screen_text
+from tests.tui.fake_session import FakeSession
+from tests.tui.history_scenes import steady, stopping, waiting
+from tests.tui.scenes import empty, failing
+from tests.tui.test_containers import many
+
+Compare = Callable[[ProbetuiApp, tuple[int, int], Iterable[str]], bool]
+
+SIZE = (120, 40)
+
+
+async def test_a_key_shows_lanes_and_the_same_key_the_cards_again() -> None:
+    app = an_app(steady(), motion=False)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        before = screen_text(app)
+        await pilot.press("L")
+        await pilot.pause()
+        lanes = screen_text(app)
+        await pilot.press("L")
+        await pilot.pause()
+
+        assert "READY START" in before
+        assert "now" in lanes
+        assert "READY START" not in lanes
+        assert screen_text(app) == before
+
+
+async def test_the_past_and_the_kill_to_come_are_on_one_axis() -> None:
+    app = an_app(steady(), ascii=True)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("L")
+        await pilot.pause()
+        heading = line_with(app, "now")
+        (row,) = [line for line in screen_lines(app) if "> demo/liveness" in line]
+
+    now = heading.index("now") + len("now") - 1
+    assert "1" in row[:now]
+    assert row[now + 1 :].count("K") == 1
+
+
+async def test_keys_change_how_much_time_a_cell_stands_for() -> None:
+    app = an_app(steady())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("L")
+        await pilot.pause()
+        first = line_with(app, "per cell")
+        await pilot.press("minus", "minus")
+        await pilot.pause()
+        longer = line_with(app, "per cell")
+        await pilot.press("plus", "plus")
+        await pilot.pause()
+
+        assert "1s per cell" in first
+        assert "5s per cell" in longer
+        assert "1s per cell" in line_with(app, "per cell")
+
+
+async def test_without_lanes_these_keys_do_nothing() -> None:
+    app = an_app(steady(), motion=False)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        before = screen_text(app)
+        await pilot.press("minus", "plus")
+        await pilot.pause()
+
+        assert screen_text(app) == before
+
+
+async def test_an_older_tick_is_marked_in_the_lane_of_its_probe() -> None:
+    app = an_app(steady())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("L", "left", "left")
+        await pilot.pause()
+        strips = app.screen._compositor.render_strips()
+        (row,) = [strip for strip in strips if "  liveness  " in strip.text]
+        marked = [
+            segment.text
+            for segment in row
+            if segment.style is not None and segment.style.reverse
+        ]
+
+        assert len("".join(marked)) == 1
+
+
+async def test_the_axis_goes_back_to_a_tick_that_is_long_ago() -> None:
+    app = an_app(steady())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("L", *["left"] * 20)
+        await pilot.pause()
+
+        assert "now" not in line_with(app, "NAME")
+
+
+async def test_only_lanes_in_sight_are_drawn() -> None:
+    drawn: set[int] = set()
+
+    class Counting(ContainerTable):
+        def row(self, index: int) -> StyledLine:
+            drawn.add(index)
+            return super().row(index)
+
+    session = FakeSession(many(range(500)))
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        app.screen.query_one(ContainerTable).__class__ = Counting
+        await pilot.press("L")
+        session.publish(many(range(500)))
+        await pilot.pause()
+
+        assert 0 < len(drawn) < 40
+
+
+@pytest.mark.parametrize("size", [(40, 10), (60, 16), (80, 24), (100, 30), (200, 60)])
+@pytest.mark.parametrize(
+    "scene",
+    [
+        pytest.param(empty, id="empty"),
+        pytest.param(failing, id="failing"),
+        pytest.param(waiting, id="waiting"),
+    ],
+)
+async def test_lanes_fit_into_every_size(
+    scene: Callable[[], object], size: tuple[int, int]
+) -> None:
+    app = an_app(scene())  # type: ignore[arg-type]  # all scenes are snapshots
+    async with app.run_test(size=size) as pilot:
+        await pilot.press("L")
+        await pilot.pause()
+
+        assert len(screen_lines(app)) == size[1]
+        assert "Containers" in screen_text(app) or size < (60, 16)
+
+
+@pytest.mark.sweep
+class TestPictures:
+    @pytest.mark.parametrize(
+        "size",
+        [
+            pytest.param((80, 24), id="80x24"),
+            pytest.param((120, 40), id="120x40"),
+            pytest.param((200, 60), id="200x60"),
+        ],
+    )
+    def test_a_container_that_fails(
+        self, picture: Compare, size: tuple[int, int]
+    ) -> None:
+        assert picture(an_app(steady()), size, ("L",))
+
+    @pytest.mark.parametrize(
+        "scene",
+        [
+            pytest.param(stopping, id="stopping"),
+            pytest.param(waiting, id="waiting"),
+            pytest.param(failing, id="several"),
+        ],
+    )
+    def test_other_states(self, picture: Compare, scene: Callable[[], object]) -> None:
+        assert picture(an_app(scene()), SIZE, ("L",))  # type: ignore[arg-type]  # all scenes are snapshots
+
+    def test_ascii(self, picture: Compare) -> None:
+        assert picture(an_app(stopping(), ascii=True), SIZE, ("L",))
