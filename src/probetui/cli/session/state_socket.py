@@ -1,6 +1,13 @@
 """The state of a session for `probetui ls`: a socket that only its user may read.
 
 Each connection gets the state as JSON (`probetui schema state`) and is closed.
+
+This is no HTTP, though probetui has a server for that (`cluster/serving/http_server`):
+every session has this socket, so the server and its parser would be imported before
+every first screen, and there is one thing to ask for, no request to be parsed and no
+stranger to be kept away: the system lets only this user connect. Sessions that run
+while probetui is upgraded answer the new `ls`, as long as an answer is a text and the
+end.
 """
 
 from __future__ import annotations
