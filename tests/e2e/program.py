@@ -15,6 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
 
+import pytest
+
+from tests.engines import CRI_ENDPOINT
+
 PROGRAM = Path(sys.executable).with_name("probetui")
 SAMPLES = Path(__file__).parents[2] / "sample_pods"
 PATIENCE_SECONDS = 60
@@ -22,6 +26,15 @@ LINE_PATIENCE_SECONDS = 180
 """Seconds until a line is printed: some are printed after a back-off or a pull."""
 
 SHOWN_LINES = 10
+
+RUNTIMES = [
+    pytest.param(("--runtime", "process"), id="process"),
+    pytest.param(("--runtime", "docker"), id="docker", marks=pytest.mark.docker),
+    pytest.param(
+        ("--runtime", "cri", "-r", CRI_ENDPOINT), id="cri", marks=pytest.mark.cri
+    ),
+]
+"""The options for each runtime."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +94,21 @@ class Program:
                 yield process
             finally:
                 process.kill()
+
+    @contextmanager
+    def keeping(
+        self, manifest: Path, options: tuple[str, ...], until: str
+    ) -> Iterator[None]:
+        """Run pods until a condition holds, and keep them until the block ends."""
+        named = "-f", str(manifest), *options
+        made = self.run(
+            *(*named, "--keep", "--until", until, "--timeout", "60s"),
+            seconds=2 * PATIENCE_SECONDS,
+        )
+        assert made.returncode == 0, made.stderr
+        yield
+        removed = self.run("down", *named)
+        assert removed.returncode == 0, removed.stderr
 
     def signal(self, name: str) -> None:
         """Send a signal to the process that runs a pod."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.program import Program
+from tests.e2e.program import RUNTIMES, Program
 from tests.engines import CRI_ENDPOINT
 
 POD = """\
@@ -26,15 +26,7 @@ spec:
 """
 
 
-@pytest.fixture(
-    params=[
-        pytest.param(("--runtime", "process"), id="process"),
-        pytest.param(("--runtime", "docker"), id="docker", marks=pytest.mark.docker),
-        pytest.param(
-            ("--runtime", "cri", "-r", CRI_ENDPOINT), id="cri", marks=pytest.mark.cri
-        ),
-    ]
-)
+@pytest.fixture(params=RUNTIMES)
 def runtime(
     request: pytest.FixtureRequest, program: Program, tmp_path: Path
 ) -> Iterator[tuple[str, ...]]:
@@ -42,13 +34,8 @@ def runtime(
     options: tuple[str, ...] = request.param
     path = tmp_path / "pod.yaml"
     path.write_text(POD)
-    made = program.run(
-        "-f", str(path), *options, "--keep", "--until", "started", "--timeout", "60s"
-    )
-    assert made.returncode == 0, made.stderr
-    yield options
-    removed = program.run("down", "-f", str(path), *options)
-    assert removed.returncode == 0, removed.stderr
+    with program.keeping(path, options, until="started"):
+        yield options
 
 
 def test_a_command_runs_in_a_container_and_returns_its_output_and_status(

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.program import Program, wait_for, wait_until
-from tests.engines import CRI_ENDPOINT
+from tests.e2e.program import RUNTIMES, Program, wait_for, wait_until
 
 # The probe ends the first life, and nobody probes the second one, which is kept.
 POD = """\
@@ -36,15 +35,7 @@ spec:
 """
 
 
-@pytest.fixture(
-    params=[
-        pytest.param(("--runtime", "process"), id="process"),
-        pytest.param(("--runtime", "docker"), id="docker", marks=pytest.mark.docker),
-        pytest.param(
-            ("--runtime", "cri", "-r", CRI_ENDPOINT), id="cri", marks=pytest.mark.cri
-        ),
-    ]
-)
+@pytest.fixture(params=RUNTIMES)
 def runtime(
     request: pytest.FixtureRequest, program: Program, tmp_path: Path
 ) -> Iterator[tuple[str, ...]]:
@@ -52,15 +43,8 @@ def runtime(
     options: tuple[str, ...] = request.param
     path = tmp_path / "pod.yaml"
     path.write_text(POD)
-    made = program.run(
-        *("-f", str(path), *options, "--keep", "--until", "restarts=1"),
-        *("--timeout", "60s"),
-        seconds=120,
-    )
-    assert made.returncode == 0, made.stderr
-    yield options
-    removed = program.run("down", "-f", str(path), *options)
-    assert removed.returncode == 0, removed.stderr
+    with program.keeping(path, options, until="restarts=1"):
+        yield options
 
 
 def test_the_lines_of_each_life_are_printed(

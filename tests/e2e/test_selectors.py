@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.program import Program
-from tests.engines import CRI_ENDPOINT
+from tests.e2e.program import RUNTIMES, Program
 
 POD = """\
 apiVersion: v1
@@ -25,15 +24,7 @@ FRONT = POD.format(name="front", labels="{app: web, tier: front}")
 STORE = POD.format(name="store", labels="{app: db}")
 
 
-@pytest.fixture(
-    params=[
-        pytest.param(("--runtime", "process"), id="process"),
-        pytest.param(("--runtime", "docker"), id="docker", marks=pytest.mark.docker),
-        pytest.param(
-            ("--runtime", "cri", "-r", CRI_ENDPOINT), id="cri", marks=pytest.mark.cri
-        ),
-    ]
-)
+@pytest.fixture(params=RUNTIMES)
 def runtime(
     request: pytest.FixtureRequest, program: Program, tmp_path: Path
 ) -> Iterator[tuple[str, ...]]:
@@ -41,13 +32,8 @@ def runtime(
     options: tuple[str, ...] = (*request.param, "-n", "e2e-labels")
     path = tmp_path / "pods.yaml"
     path.write_text(f"{FRONT}---\n{STORE}")
-    made = program.run(
-        "-f", str(path), *options, "--keep", "--until", "started", "--timeout", "60s"
-    )
-    assert made.returncode == 0, made.stderr
-    yield options
-    removed = program.run("down", "-f", str(path), *options)
-    assert removed.returncode == 0, removed.stderr
+    with program.keeping(path, options, until="started"):
+        yield options
 
 
 @pytest.mark.slow

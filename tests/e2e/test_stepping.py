@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.on_terminal import on_terminal
-from tests.e2e.program import PATIENCE_SECONDS, Program, wait_for, wait_until
+from tests.e2e.program import (
+    PATIENCE_SECONDS,
+    RUNTIMES,
+    Program,
+    wait_for,
+    wait_until,
+)
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -31,12 +37,6 @@ spec:
 
 FAILURES = "wait\ninject app liveness failure 3\n3\n\n\n"
 """Lines by which the container is killed."""
-
-RUNTIMES = [
-    pytest.param(("sim",), id="sim"),
-    pytest.param(("run", "--runtime", "process"), id="process"),
-    pytest.param(("run", "--runtime", "docker"), id="docker", marks=pytest.mark.docker),
-]
 
 
 @pytest.fixture
@@ -60,13 +60,13 @@ def ticks(output: str) -> list[str]:
     return [result for result in found if result != "skipped"]
 
 
-@pytest.mark.parametrize("command", RUNTIMES)
+@pytest.mark.parametrize("options", [pytest.param((), id="sim"), *RUNTIMES])
 def test_each_line_is_a_tick_with_its_trace(
-    program: Program, manifest: str, command: tuple[str, ...]
+    program: Program, manifest: str, options: tuple[str, ...]
 ) -> None:
     lines = "wait\n\ninject app liveness failure 3\n3\nwait\n"
 
-    done = step(program, manifest, lines, *command)
+    done = step(program, manifest, lines, "run" if options else "sim", *options)
 
     assert done.returncode == 0, done.stderr
     assert ticks(done.stdout) == ["success", "failure", "failure", "failure"]
@@ -79,13 +79,13 @@ def test_each_line_is_a_tick_with_its_trace(
     assert "effect         container killed, probe on hold" in done.stdout
 
 
-@pytest.mark.parametrize("command", RUNTIMES[1:])
+@pytest.mark.parametrize("options", RUNTIMES)
 def test_a_wait_lasts_until_the_killed_container_runs_again(
-    program: Program, manifest: str, command: tuple[str, ...]
+    program: Program, manifest: str, options: tuple[str, ...]
 ) -> None:
     lines = "wait\n\ninject app liveness failure 3\n3\nwait\n\n"
 
-    done = step(program, manifest, lines, *command)
+    done = step(program, manifest, lines, "run", *options)
 
     assert done.returncode == 0, done.stderr
     killed, _, after = done.stdout.partition("container killed")
