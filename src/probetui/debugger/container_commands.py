@@ -60,7 +60,7 @@ class ContainerCommands:
         instance = self._running(pod, name)
         if instance is None:
             text = f"{pod.name}/{name} does not run: nothing was done to it"
-            self._turn.note(now, text, is_fault=True)
+            self._turn.refuse(now, text)
             return
         if not self._kubelet.config.kills:
             self._turn.note(now, f"{pod.name}/{name} is only watched")
@@ -136,7 +136,7 @@ class ContainerCommands:
     def _note_failure(self, action: str) -> Callable[[str | None, datetime], None]:
         def note_failure(error: str | None, now: datetime) -> None:
             if error is not None:
-                self._turn.note(now, f"{action} failed: {error}", is_fault=True)
+                self._turn.refuse(now, f"{action} failed: {error}")
 
         return note_failure
 

@@ -169,9 +169,7 @@ class ProbeDebugger:
     def _delay(self, scope: Scope, delay: timedelta, now: datetime) -> None:
         target = self._where(scope)
         if delay < NO_DELAY:
-            self._turn.note(
-                now, f"{target}: not delayed: less than nothing", is_fault=True
-            )
+            self._turn.refuse(now, f"{target}: not delayed: less than nothing")
             return
         self._turn.user_command(
             now, "delay", f"{target}: {go_duration(delay) if delay else 'nothing'}"
@@ -193,9 +191,7 @@ class ProbeDebugger:
             else self._dry_runs.begin(pod, key, self._statuses.get(pod.uid), now)
         )
         if refusal:
-            self._turn.note(
-                now, f"{self._probe(key)}: not tried: {refusal}", is_fault=True
-            )
+            self._turn.refuse(now, f"{self._probe(key)}: not tried: {refusal}")
         self._scheduler.changed_pods.add(key.pod_uid)
 
     def _edit(self, key: ProbeKey, timing: Timing | None, now: datetime) -> None:
@@ -208,7 +204,7 @@ class ProbeDebugger:
             problems = ("there is no such probe",)
         if manifest is None or problems:
             text = f"{probe}: not changed: {'; '.join(problems)}"
-            self._turn.note(now, text, is_fault=True)
+            self._turn.refuse(now, text)
             return
         timings = self._overrides.timings
         old = timings.get(key, Timing.of(manifest))

@@ -410,7 +410,8 @@ class UserEntry(Struct, frozen=True):
 class NoteEntry(Struct, frozen=True):
     """A note to the user, about the runtime or about probetui itself.
 
-    `is_bookmark` marks the user's own note.
+    `is_bookmark` marks the user's own note, `is_refusal` the answer to a command that
+    was not carried out.
     """
 
     sequence: int
@@ -418,6 +419,7 @@ class NoteEntry(Struct, frozen=True):
     text: str
     is_fault: bool = False
     is_bookmark: bool = False
+    is_refusal: bool = False
 
 
 class ListenersEntry(Struct, frozen=True):

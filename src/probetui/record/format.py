@@ -505,11 +505,15 @@ class UserRecord(CommonFields, frozen=True, kw_only=True, tag="user"):
 
 
 class NoteRecord(CommonFields, frozen=True, kw_only=True, tag="note"):
-    """A note for the user; a bookmark is the user's own."""
+    """A note for the user; a bookmark is the user's own.
+
+    A refusal is the answer to a command that was not carried out.
+    """
 
     text: MaskedText
     fault: Annotated[bool, At("is_fault")]
     bookmark: Annotated[bool, At("is_bookmark")] = False
+    refusal: Annotated[bool, At("is_refusal")] = False
 
 
 class ListenersRecord(PodFields, frozen=True, kw_only=True, tag="listeners"):
@@ -529,9 +533,9 @@ class ListenersRecord(PodFields, frozen=True, kw_only=True, tag="listeners"):
 
 
 class FindingRecord(PodFields, frozen=True, kw_only=True, tag="finding"):
-    """What a probe showed to be likely not meant so.
+    """A likely mistake in the manifest, which a probe has revealed.
 
-    `path` is a field of the pod, `place` where it stands in the manifest.
+    `path` is the field of the pod, `place` its position in the manifest's file.
     """
 
     container: ContainerName

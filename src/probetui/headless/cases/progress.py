@@ -340,8 +340,8 @@ class CaseProgress:
             case UserEntry(target=target) if self._doing is not None:
                 if target.startswith(f"{self._doing.pod}/{self._doing.container}"):
                     self._doing = None
-            case NoteEntry(is_fault=True):
-                self._check_action(entry)
+            case NoteEntry(is_refusal=True):
+                self._fail_refused(entry)
             case _:
                 pass
 
@@ -362,14 +362,13 @@ class CaseProgress:
             else:
                 del self._ending[place]
 
-    def _check_action(self, note: NoteEntry) -> None:
-        """Fail if the action of the step could not be done."""
+    def _fail_refused(self, note: NoteEntry) -> None:
+        """Fail if it is the step's action that was refused."""
         if self._place == 0 or self._place == len(self._items):
             return
         step, item = self._items[self._place]
         is_first = step.expectations[:1] == (item,)
-        was_refused = " failed: " in note.text or "nothing was done" in note.text
-        if step.action is not None and is_first and was_refused:
+        if step.action is not None and is_first:
             self._fail(note.at, f"{step.action.text}: {note.text}")
 
     def _note_lost(self) -> None:

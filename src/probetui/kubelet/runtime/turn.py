@@ -134,6 +134,11 @@ class TurnBuilder:
         entry = NoteEntry(self.next_sequence(), now, text, is_fault, is_bookmark)
         self.write(entry)
 
+    def refuse(self, now: datetime, text: str) -> None:
+        """Write that a command of the user is not carried out, and why."""
+        sequence = self.next_sequence()
+        self.write(NoteEntry(sequence, now, text, is_fault=True, is_refusal=True))
+
     def user_command(self, now: datetime, command: str, target: str) -> None:
         """Write a command of the user."""
         self.write(UserEntry(self.next_sequence(), now, command, target))
