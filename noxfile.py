@@ -94,12 +94,14 @@ def coverage(session: nox.Session) -> None:
     From 3.12 on Python itself reports the lines that run, which costs little.
     """
     session.install("-q", "-e", ".[dev]")
-    own_cache = ["-o", f"cache_dir=build/cache-coverage-{session.python}"]
+    cache = f"build/cache-coverage-{session.python}"
+    own_cache = ["-o", f"cache_dir={cache}"]
     try:
         session.run("pytest", *own_cache, *COVERAGE, env={"COVERAGE_CORE": "sysmon"})
     except CommandFailed:
         # As `.ci/run` does with others: a machine that is shared holds up a test now
         # and then. A run without a failed test, below the floor, fails here, too.
+        session.run("python", "-m", "tools.failed_tests", cache)
         again = ["--sweeps", "-n", "0", "--last-failed"]
         session.run("pytest", *own_cache, *again, "--last-failed-no-failures", "none")
 

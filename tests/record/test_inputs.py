@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from msgspec.structs import replace
 
 from probetui.debugger.commands import PauseProbes
@@ -54,7 +54,7 @@ def a_status(uid: str, seen_at: datetime | None = None, ip: str = "") -> Any:
     return RuntimePodStatus(uid, uid, ips=(ip,) if ip else (), seen_at=seen_at)
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30)
 @given(INPUTS)
 def test_every_input_reads_back(item: Input) -> None:
     assert round_trip(item) == [item]
