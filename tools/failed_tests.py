@@ -19,7 +19,7 @@ STEADY_ROOMS = (
     "analysis", "api_server", "architecture", "debugger", "engine", "headless", "k8s",
     "kubelet", "manifest", "presentation",
 )  # fmt: skip
-"""Folders of tests that start no engine, server or session and whose time is virtual."""
+"""Folders of tests that start no engine or server, and whose time is virtual."""
 
 TRIED_AGAIN = Path("build/tried-again.txt")
 
