@@ -24,6 +24,7 @@ from probetui.kubelet.journal import (
     ContainerEntry,
     EventEntry,
     LifecycleStep,
+    ListenersEntry,
     TickEntry,
 )
 from probetui.kubelet.outcome import Attempt, ProbeResult
@@ -45,8 +46,9 @@ def problems(text: str) -> list[str]:
 
 def simulate(text: str, pod: Pod, seconds: float) -> Simulation:
     scenario = read(text)
+    config = KubeletConfig(finds_listeners=scenario.knows_listeners)
     simulation = Simulation(
-        Engine(KubeletConfig(), scenario.start), scenario.world(), scenario.start
+        Engine(config, scenario.start), scenario.world(), scenario.start
     )
     simulation.submit(AddPod(pod))
     for at, command in scenario.commands([pod]):
@@ -217,8 +219,8 @@ def test_an_empty_script_is_valid() -> None:
         pytest.param(
             "containers:\n  app: {livenes: failure}\n",
             "script.yaml:2:9: containers.app.livenes: there is no such field, did you "
-            'mean "liveness"? (has: lasts, exitCode, stopsAfter, stopCode, preStop, '
-            "postStart, liveness, readiness, startup)",
+            'mean "liveness"? (has: lasts, exitCode, stopsAfter, stopCode, oomKilled, '
+            "startError, listens, preStop, postStart, liveness, readiness, startup)",
             id="unknown field",
         ),
         pytest.param(
@@ -325,7 +327,7 @@ def test_the_example_script_is_valid() -> None:
 
     assert set(scenario.lives) == {"web"}
     assert len(scenario.orders) == 3
-    assert scenario.hooks["web"].pre_stop == 3 * SECOND
+    assert scenario.hooks["web"].pre_stop.takes == 3 * SECOND
 
 
 def test_the_script_of_the_docs_is_valid() -> None:
@@ -366,3 +368,79 @@ def test_an_init_container_does_what_the_script_says() -> None:
         for entry in simulation.journal
         if isinstance(entry, ContainerEntry)
     } == {"setup"}
+
+
+HTTP = a_probe(HTTPGetAction(8080), period_seconds=5)
+
+
+def entries_of(simulation: Simulation, what: LifecycleStep) -> list[ContainerEntry]:
+    return [
+        entry
+        for entry in simulation.journal
+        if isinstance(entry, ContainerEntry) and entry.what is what
+    ]
+
+
+@pytest.mark.parametrize(
+    ("listens", "result"),
+    [
+        ("127.0.0.1:8080", ProbeResult.FAILURE),
+        ('["0.0.0.0:9090"]', ProbeResult.FAILURE),
+        ("[]", ProbeResult.FAILURE),
+        ("0.0.0.0:8080", ProbeResult.SUCCESS),
+        ('"[::]:8080"', ProbeResult.SUCCESS),
+    ],
+)
+def test_a_connection_is_refused_where_a_script_says_that_nothing_listens(
+    listens: str, result: ProbeResult
+) -> None:
+    pod = a_pod(a_container(readiness_probe=HTTP))
+
+    simulation = simulate(f"containers: {{app: {{listens: {listens}}}}}", pod, 12)
+
+    *_, last = attempts(simulation, ProbeType.READINESS)
+    assert last.result is result
+    is_refused = last.refused_at is not None
+    assert is_refused == (result is ProbeResult.FAILURE)
+    looked = [
+        entry for entry in simulation.journal if isinstance(entry, ListenersEntry)
+    ]
+    assert bool(looked) == is_refused
+
+
+def test_a_hook_fails_as_a_script_says() -> None:
+    pod = a_pod(a_container(post_start=ExecAction(("warm",))))
+    script = "containers: {app: {postStart: {takes: 2s, error: exited with 1}}}"
+
+    simulation = simulate(script, pod, 5)
+
+    reasons = [
+        entry.event.reason
+        for entry in simulation.journal
+        if isinstance(entry, EventEntry)
+    ]
+    assert "FailedPostStartHook" in reasons
+
+
+def test_a_container_is_out_of_memory_as_a_script_says() -> None:
+    script = "containers: {app: {lasts: 3s, exitCode: 137, oomKilled: true}}"
+
+    simulation = simulate(script, a_pod(a_container()), 6)
+
+    assert entries_of(simulation, LifecycleStep.EXITED)[0].oom_killed
+
+
+def test_a_container_cannot_be_started_as_a_script_says() -> None:
+    script = "containers: {app: {startError: 'exec: \"serve\": not found'}}"
+
+    simulation = simulate(script, a_pod(a_container()), 6)
+
+    (ended, *_) = entries_of(simulation, LifecycleStep.EXITED)
+    assert (ended.reason, ended.exit_code) == ("StartError", 128)
+    assert entries_of(simulation, LifecycleStep.STARTED) == []
+
+
+def test_where_a_container_listens_is_an_address_and_a_port() -> None:
+    (problem,) = problems("containers: {app: {listens: [localhost]}}")
+
+    assert 'listens[0]: must be ADDRESS:PORT, as "127.0.0.1:8080"' in problem

@@ -264,6 +264,12 @@ class SimPlan(EnginePlan, frozen=True, kw_only=True):
 
     scenario: Scenario | None = None
 
+    def kubelet_config(self, *, default_seed: int) -> KubeletConfig:
+        """Return the kubelet's configuration; the script may know what listens."""
+        config = super().kubelet_config(default_seed=default_seed)
+        knows = self.scenario is not None and self.scenario.knows_listeners
+        return replace(config, finds_listeners=knows)
+
 
 class LivePlan(EnginePlan, frozen=True):
     """Pods have their containers on a runtime."""

@@ -18,6 +18,7 @@ from probetui.k8s.probe import (
     ProbeType,
     TCPSocketAction,
 )
+from probetui.k8s.runtime import SocketAddress
 from probetui.kubelet.effects import Operation, Relist, RunProbe
 from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.kubelet.prober.prober import MAX_PROBE_RETRIES
@@ -79,6 +80,10 @@ class InstanceBehavior(Struct, frozen=True):
         stops_after: how long it takes to exit after SIGTERM; None if it ignores that
             and is killed at the end of its grace period.
         stop_code: its exit code after SIGTERM.
+        oom_killed: whether the runtime says that it was out of memory when it exits on
+            its own.
+        start_error: why the runtime cannot start it; empty if it can.
+        listens: where it listens; None where nobody knows, and connections succeed.
         answers: the answers to its probes; other probe types are answered by the
             world's `probing`.
     """
@@ -87,6 +92,9 @@ class InstanceBehavior(Struct, frozen=True):
     exit_code: int = 0
     stops_after: timedelta | None = NO_TIME
     stop_code: int = 0
+    oom_killed: bool = False
+    start_error: str = ""
+    listens: tuple[SocketAddress, ...] | None = None
     answers: Mapping[ProbeType, ResultPhases] = NO_PHASES
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from msgspec import Struct
 
 from probetui.drive.scenario.behavior import (
+    IMMEDIATE,
     NO_TIME,
     CallBehavior,
     InstanceBehavior,
@@ -18,13 +20,14 @@ from probetui.drive.scenario.behavior import (
 )
 from probetui.drive.scenario.script import (
     START,
-    HookDurations,
+    HookBehavior,
     Scenario,
     ScheduledCommand,
     ScriptAction,
 )
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeType
+from probetui.k8s.runtime import SocketAddress
 from probetui.manifest.problem import Problem
 from probetui.manifest.yaml.field_reader import (
     FieldReader,
@@ -42,6 +45,11 @@ from probetui.manifest.yaml.parser import SourceFile, parse_yaml
 from probetui.record.values import parse_session_instant
 
 _NEVER = "never"
+_OF_A_LIFE = (
+    *("lasts", "exitCode", "stopsAfter", "stopCode", "oomKilled", "startError"),
+    *("listens", "preStop", "postStart"),
+)
+_ENDPOINT = re.compile(r"(?P<address>\[[0-9a-f:]+\]|[0-9.]+):(?P<port>[0-9]{1,5})")
 _TYPES = {probe_type.lower(): probe_type for probe_type in ProbeType}
 
 
@@ -80,7 +88,7 @@ def read_scenario_node(
 
 class _InstanceScript(Struct, frozen=True):
     life: InstanceBehavior
-    hooks: HookDurations
+    hooks: HookBehavior
 
 
 class _ScenarioReader(FieldReader):
@@ -99,14 +107,14 @@ class _ScenarioReader(FieldReader):
     def scenario(self, root: YamlNode, path: str) -> Scenario:
         fields = self.fields(root, path, ("start", "containers", "images", "do"))
         lives: dict[str, tuple[InstanceBehavior, ...]] = {}
-        hooks: dict[str, HookDurations] = {}
+        hooks: dict[str, HookBehavior] = {}
         place = join_path(path, "containers")
         for name, node in self.entries(fields.get("containers"), place):
             where = join_path(place, name)
             self.check_known(node, where, "container", name, self._containers)
             read = self._lives(node, where)
             lives[name] = tuple(script.life for script in read)
-            hooks[name] = read[0].hooks if read else HookDurations()
+            hooks[name] = read[0].hooks if read else HookBehavior()
         place = join_path(path, "images")
         return Scenario(
             start=self.one(fields, "start", path, self._instant, START),
@@ -135,8 +143,7 @@ class _ScenarioReader(FieldReader):
         return [self._life(node, path)]
 
     def _life(self, node: YamlNode, path: str) -> _InstanceScript:
-        own = ("lasts", "exitCode", "stopsAfter", "stopCode", "preStop", "postStart")
-        fields = self.fields(node, path, (*own, *_TYPES))
+        fields = self.fields(node, path, (*_OF_A_LIFE, *_TYPES))
         answers = {
             kind: phases
             for name, kind in _TYPES.items()
@@ -150,15 +157,37 @@ class _ScenarioReader(FieldReader):
                 fields, "stopsAfter", path, self._duration_or_never, at_once
             ),
             stop_code=self.one(fields, "stopCode", path, self._exit_code, 0),
+            oom_killed=self.one(fields, "oomKilled", path, self.flag, default=False),
+            start_error=self.one(fields, "startError", path, self.text, ""),
+            listens=self.one(fields, "listens", path, self._endpoints, None),
             answers=answers,
         )
         return _InstanceScript(
             life,
-            HookDurations(
-                self.one(fields, "postStart", path, self.duration, NO_TIME),
-                self.one(fields, "preStop", path, self.duration, NO_TIME),
+            HookBehavior(
+                self.one(fields, "postStart", path, self._hook, IMMEDIATE),
+                self.one(fields, "preStop", path, self._hook, IMMEDIATE),
             ),
         )
+
+    def _hook(self, node: YamlNode, path: str) -> CallBehavior:
+        if isinstance(node, MapNode):
+            return self._manner(node, path)
+        return CallBehavior(self.duration(node, path))
+
+    def _endpoints(self, node: YamlNode, path: str) -> tuple[SocketAddress, ...]:
+        items = node.items if isinstance(node, ListNode) else (node,)
+        return tuple(
+            self._endpoint(item, join_path(path, index))
+            for index, item in enumerate(items)
+        )
+
+    def _endpoint(self, node: YamlNode, path: str) -> SocketAddress:
+        text = node.text if isinstance(node, ScalarNode) else ""
+        if (parts := _ENDPOINT.fullmatch(text)) is None:
+            self.add_problem(node, path, 'must be ADDRESS:PORT, as "127.0.0.1:8080"')
+            return SocketAddress("", 0)
+        return SocketAddress(parts["address"].strip("[]"), int(parts["port"]))
 
     # -- results
 

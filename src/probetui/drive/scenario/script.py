@@ -8,6 +8,8 @@
           stopsAfter: never            # once asked to end; or a length of time
           stopCode: 143
           preStop: 3s                  # how long the hook takes; so does postStart
+          postStart: {takes: 1s, error: exited with 1}
+          listens: ["127.0.0.1:8080"]  # what else is connected to is refused
           liveness:                    # likewise readiness, startup
             - success                  # one probe; the last result goes on for ever
             - {result: failure, times: 3, output: not well, takes: 20ms}
@@ -22,6 +24,7 @@
       - {at: 40s, command: probe, container: web, type: liveness}
       - {at: 50s, command: delete, pod: pod}
 
+A life may also have `oomKilled: true` and `startError: text`.
 Results are success, failure, warning (a redirect to another host; counts as success),
 errored (could not be run) and timeout. What is not mentioned lives for ever and is
 healthy.
@@ -37,7 +40,7 @@ from operator import itemgetter
 from msgspec import Struct, field
 
 from probetui.debugger.commands import RestartContainer, TriggerProbe
-from probetui.drive.scenario.behavior import NO_TIME, CallBehavior, InstanceBehavior
+from probetui.drive.scenario.behavior import IMMEDIATE, CallBehavior, InstanceBehavior
 from probetui.drive.scenario.world import World
 from probetui.engine.inputs import Command, DeletePod
 from probetui.k8s.pod import Pod
@@ -66,11 +69,11 @@ class ScheduledCommand(Struct, frozen=True):
     probe_type: ProbeType | None = None
 
 
-class HookDurations(Struct, frozen=True):
-    """The durations of a container's lifecycle hooks."""
+class HookBehavior(Struct, frozen=True):
+    """How a container's lifecycle hooks are answered."""
 
-    post_start: timedelta = NO_TIME
-    pre_stop: timedelta = NO_TIME
+    post_start: CallBehavior = IMMEDIATE
+    pre_stop: CallBehavior = IMMEDIATE
 
 
 INIT_LIFE = InstanceBehavior(lasts=timedelta(seconds=1))
@@ -85,9 +88,16 @@ class Scenario(Struct, frozen=True):
 
     start: datetime = START
     lives: Mapping[str, tuple[InstanceBehavior, ...]] = field(default_factory=dict)
-    hooks: Mapping[str, HookDurations] = field(default_factory=dict)
+    hooks: Mapping[str, HookBehavior] = field(default_factory=dict)
     images: Mapping[str, CallBehavior] = field(default_factory=dict)
     orders: tuple[ScheduledCommand, ...] = ()
+
+    @property
+    def knows_listeners(self) -> bool:
+        """Whether it says of a container where it listens."""
+        return any(
+            life.listens is not None for lives in self.lives.values() for life in lives
+        )
 
     def world(self) -> World:
         """Return a new world that follows the scenario."""
@@ -114,7 +124,7 @@ NO_SCENARIO = Scenario()
 class _ScriptedRuntime(Struct, frozen=True):
     """The `RuntimeBehavior` of a scenario."""
 
-    hooks: Mapping[str, HookDurations]
+    hooks: Mapping[str, HookBehavior]
     images: Mapping[str, CallBehavior]
 
     def __call__(self, call: Operation | Relist) -> CallBehavior:
@@ -122,11 +132,11 @@ class _ScriptedRuntime(Struct, frozen=True):
             case PullImage(image=image) if image in self.images:
                 return self.images[image]
             case RunHook(pod, container, handler=handler):
-                times = self.hooks.get(f"{pod.name}/{container.name}")
-                if times is None:
-                    times = self.hooks.get(container.name, HookDurations())
+                hooks = self.hooks.get(f"{pod.name}/{container.name}")
+                if hooks is None:
+                    hooks = self.hooks.get(container.name, HookBehavior())
                 is_first = handler is container.post_start
-                return CallBehavior(times.post_start if is_first else times.pre_stop)
+                return hooks.post_start if is_first else hooks.pre_stop
             case _:
                 return CallBehavior()
 

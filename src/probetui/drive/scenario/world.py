@@ -24,13 +24,23 @@ from probetui.drive.scenario.behavior import (
 )
 from probetui.engine.inputs import Fact, ListenersFound
 from probetui.errors import GoError
-from probetui.k8s.probe import ExecAction, HTTPGetAction, ProbeType, TCPSocketAction
+from probetui.k8s.probe import (
+    ExecAction,
+    GRPCAction,
+    HTTPGetAction,
+    ProbeType,
+    TCPSocketAction,
+)
 from probetui.k8s.runtime import (
+    ANYWHERE,
     ContainerID,
+    Listeners,
+    ListenerScope,
     RuntimeContainerStatus,
     RuntimePodStatus,
     RuntimeState,
     SandboxStatus,
+    SocketAddress,
 )
 from probetui.kubelet.effects import (
     CreateContainer,
@@ -79,6 +89,7 @@ from probetui.kubelet.prober.timeout_text import (
 from probetui.kubelet.runtime_health import READY_CONDITIONS
 
 SIGKILL_EXIT_CODE = 137
+START_ERROR_EXIT_CODE = 128
 
 
 class _Pod(Struct):
@@ -167,8 +178,7 @@ class World:
             case ListImages():
                 return now, ImagesListed()
             case FindListeners(container_id):
-                problem = "a scripted container has no network"
-                return now, ListenersFound(container_id, None, problem)
+                return now, self._find_listeners(container_id)
 
     def take_interrupted_hooks(self) -> list[tuple[datetime, OperationFinished]]:
         """Return the facts, and instants, of hooks that end before their planned time.
@@ -278,6 +288,8 @@ class World:
         kind = effect.key.probe_type
         if effect.container_id not in self._pod_of:
             return self._probing(effect, age)
+        if (refusal := self._refusal(effect)) is not None:
+            return refusal
         answers = self._life(effect.container_id).answers.get(kind)
         if answers is None:
             return self._probing(effect, age)
@@ -318,6 +330,8 @@ class World:
         manner = self._dealing(operation)
         refused = self.unreachable or manner.error
         missing = self._find_missing(pod_uid, operation)
+        if isinstance(operation, StartContainer) and not (refused or missing):
+            refused = self._fail_start(operation.container_id, now)
         if refused or missing:
             return now + manner.takes, OperationFinished(
                 operation_id, error=refused or missing, not_found=not refused
@@ -423,6 +437,36 @@ class World:
         started_at = self._container(container_id).started_at
         return NO_TIME if started_at is None else now - started_at
 
+    def _find_listeners(self, container_id: ContainerID) -> ListenersFound:
+        is_known = container_id in self._pod_of
+        endpoints = self._life(container_id).listens if is_known else None
+        if endpoints is None:
+            problem = "a scripted container has no network"
+            return ListenersFound(container_id, None, problem)
+        by_port = sorted(set(endpoints), key=lambda it: (it.port, it.address))
+        listeners = Listeners(tuple(by_port), ListenerScope.CONTAINER)
+        return ListenersFound(container_id, listeners)
+
+    def _refusal(self, effect: RunProbe) -> ProbeAnswer | None:
+        """Return the answer where a container listens elsewhere; None if it may."""
+        handler = effect.probe.handler
+        endpoints = self._life(effect.container_id).listens
+        if endpoints is None or not isinstance(
+            handler, HTTPGetAction | TCPSocketAction | GRPCAction
+        ):
+            return None
+        host = getattr(handler, "host", "") or effect.pod_ip
+        port = resolve_port(handler.port, effect.container, effect.rules)
+        if any(
+            (endpoint.port, endpoint.address) in {(port, host), (port, anywhere)}
+            for endpoint in endpoints
+            for anywhere in ANYWHERE
+        ):
+            return None
+        attempt = exited(effect.probe, effect.container, effect.pod_ip)
+        refused = replace(attempt, refused_at=SocketAddress(host, port))
+        return ProbeAnswer(refused, attempt.duration)
+
     # -- sandboxes
 
     def _run_sandbox(
@@ -521,6 +565,14 @@ class World:
         self._set(started)
         self._plan_end(started)
 
+    def _fail_start(self, container_id: ContainerID, now: datetime) -> str:
+        """Return why a container cannot be started, empty if it can; it has ended."""
+        error = self._life(container_id).start_error
+        if error:
+            ended = _ended(self._container(container_id), now, START_ERROR_EXIT_CODE)
+            self._set(replace(ended, reason="StartError", message=error))
+        return error
+
     def _plan_end(self, container: RuntimeContainerStatus) -> None:
         """Schedule the exit of a running container at the end of its scripted life."""
         life = self._life(container.container_id)
@@ -591,7 +643,11 @@ class World:
     def _end(self, container_id: ContainerID, at: datetime, exit_code: int) -> None:
         del self._ends[container_id]
         self._frozen.discard(container_id)
-        self._set(_ended(self._container(container_id), at, exit_code))
+        ended = _ended(self._container(container_id), at, exit_code)
+        life = self._life(container_id)
+        if life.oom_killed and exit_code == life.exit_code:
+            ended = replace(ended, reason="OOMKilled", oom_killed=True)
+        self._set(ended)
 
     def _remove(self, container_id: ContainerID) -> None:
         pod_uid = self._pod_of.pop(container_id, None)

@@ -340,7 +340,7 @@ class Measurements:
             behavior.exit_code,
             behavior.stops_after,
             behavior.stop_code,
-            answers,
+            answers=answers,
         )
 
     def _answerer(
