@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
+from probetui.analysis.causes.pages import PAGES_OF_FINDINGS
 from probetui.analysis.findings import FINDING_RULES
 from probetui.cli.settings import ALL_SETTINGS, config_schema
 from probetui.engine.diagnostics import EXEC_MISSING, REDIRECT
@@ -182,6 +183,8 @@ def findings() -> Iterator[str]:
                 yield from ("", f"### {name}", "", rule.about, "")
                 yield f"- What to do: {rule.advice}"
                 yield f"- Severity: {rule.severity.value}; found by {where}"
+                if page := PAGES_OF_FINDINGS.get(name):
+                    yield f"- What comes of it: [{page}](../causes/{page}.md)"
 
 
 def _is_host_access(name: str) -> bool:

@@ -178,6 +178,7 @@ ROWS: Mapping[str, Row] = {
         ("-f", "{odd}", "--strict"), DIFFERS, "oddField", replaces="-f"
     ),
     "--texts": Row(("--texts",), DIFFERS),
+    "why --page": Row(("--page", "exited"), shows="^# It exits"),
     "why --md": Row(("--md",), shows="^### "),
     "why --short": Row(("--short",), shows=r"^\S+/\S+: "),
     "whatif --set": Row(shows="/app +what if "),

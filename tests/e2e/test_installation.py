@@ -176,7 +176,11 @@ def test_the_wheel_has_exactly_the_files_of_the_package(
     with zipfile.ZipFile(_only(distributions, "*.whl")) as wheel:
         files = {name for name in wheel.namelist() if not re.match(BESIDE, name)}
 
-    assert files == {name.removeprefix("src/") for name in _files("src")}
+    causes = {
+        name.replace("docs/causes", "probetui/cli/causes")
+        for name in _files("docs/causes")
+    }
+    assert files == {name.removeprefix("src/") for name in _files("src")} | causes
 
 
 def test_the_description_names_pages_by_their_paths_in_the_sdist(
@@ -299,6 +303,7 @@ def test_kubectl_runs_the_plugin_as_krew_installs_it(
     [
         pytest.param(("version",), version("probetui"), id="version"),
         pytest.param(("demo", "--list"), "startup-window", id="lessons"),
+        pytest.param(("why", "--page", "exited"), "## What to do", id="pages"),
         pytest.param(
             ("check", "-f", str(SAMPLES / "exec-liveness.yaml")), "", id="check"
         ),

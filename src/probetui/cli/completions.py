@@ -120,6 +120,15 @@ def complete_lessons(
     return _items_starting_with(incomplete, lesson_names())
 
 
+def complete_causes(
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Complete a kind of cause."""
+    from probetui.analysis.causes.kinds import CauseKind
+
+    return _items_starting_with(incomplete, CauseKind)
+
+
 def complete_version_scripts(
     _ctx: click.Context, _option: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:

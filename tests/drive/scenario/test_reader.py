@@ -17,8 +17,9 @@ from probetui.drive.simulation import Simulation
 from probetui.engine.engine import Engine
 from probetui.engine.inputs import AddPod, DeletePod
 from probetui.errors import ManifestError
-from probetui.k8s.pod import Pod
+from probetui.k8s.pod import Pod, VolumeMount
 from probetui.k8s.probe import ExecAction, HTTPGetAction, ProbeType
+from probetui.k8s.volume import EmptyDir, Volume
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.journal import (
     ContainerEntry,
@@ -220,7 +221,8 @@ def test_an_empty_script_is_valid() -> None:
             "containers:\n  app: {livenes: failure}\n",
             "script.yaml:2:9: containers.app.livenes: there is no such field, did you "
             'mean "liveness"? (has: lasts, exitCode, stopsAfter, stopCode, oomKilled, '
-            "startError, listens, preStop, postStart, liveness, readiness, startup)",
+            "createError, startError, listens, preStop, postStart, liveness, "
+            "readiness, startup)",
             id="unknown field",
         ),
         pytest.param(
@@ -265,7 +267,8 @@ def test_an_empty_script_is_valid() -> None:
         ),
         pytest.param(
             "[]\n",
-            "script.yaml:1:1: must be a mapping of start, containers, images, do",
+            "script.yaml:1:1: must be a mapping of start, containers, images, "
+            "volumes, sandbox, do",
             id="no mapping",
         ),
         pytest.param(
@@ -438,6 +441,27 @@ def test_a_container_cannot_be_started_as_a_script_says() -> None:
     (ended, *_) = entries_of(simulation, LifecycleStep.EXITED)
     assert (ended.reason, ended.exit_code) == ("StartError", 128)
     assert entries_of(simulation, LifecycleStep.STARTED) == []
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("containers: {app: {createError: no such image}}", "Failed"),
+        ("sandbox: {error: no address}", "FailedCreatePodSandBox"),
+        ("volumes: {data: {error: not bound}}", "FailedMount"),
+    ],
+)
+def test_nothing_is_created_as_a_script_says(script: str, reason: str) -> None:
+    container = a_container(volume_mounts=(VolumeMount("data", "/data"),))
+    pod = a_pod(container, volumes=(Volume("data", EmptyDir()),))
+
+    simulation = simulate(script, pod, 6)
+
+    events = [
+        entry.event for entry in simulation.journal if isinstance(entry, EventEntry)
+    ]
+    assert reason in {event.reason for event in events}
+    assert entries_of(simulation, LifecycleStep.CREATED) == []
 
 
 def test_where_a_container_listens_is_an_address_and_a_port() -> None:

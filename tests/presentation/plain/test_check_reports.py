@@ -128,6 +128,15 @@ def test_sarif_names_its_rules_and_places() -> None:
     assert "region" not in noted["locations"][0]["physicalLocation"]
 
 
+def test_sarif_has_the_page_about_what_a_problem_leads_to() -> None:
+    report = replace(REPORT, advice={"unwise": "Be wise."}, pages={"unwise": "# It"})
+
+    rules = json.loads(as_sarif(report))["runs"][0]["tool"]["driver"]["rules"]
+    helps = {rule["id"]: rule["help"] for rule in rules}
+    assert helps["unwise"] == {"text": "Be wise.", "markdown": "Be wise.\n\n# It"}
+    assert [name for name, text in helps.items() if "markdown" in text] == ["unwise"]
+
+
 def test_sarif_helps_with_a_rule_by_its_text_and_not_by_an_address() -> None:
     report = replace(REPORT, advice={"unwise": "Be wise."})
 

@@ -276,6 +276,16 @@ class WhyForms(TextOptions):
         Opt(help="Print Markdown for a ticket, with the settings in force."),
     ] = False
     short: Annotated[bool, Opt(help="Print three lines for each container.")] = False
+    page: Annotated[
+        str | None,
+        Opt(
+            is_flag=False,
+            flag_value="",
+            metavar="[KIND]",
+            shell_complete=completions.complete_causes,
+            help="Print the page about a kind of cause, or list the kinds.",
+        ),
+    ] = None
 
 
 class WhyOptions(RecordOptions, WhyForms, ProgramOptions):
@@ -289,6 +299,7 @@ class WhyOptions(RecordOptions, WhyForms, ProgramOptions):
         "probetui why",
         "probetui why session.jsonl shop/web",
         "probetui why --md > ticket.md",
+        "probetui why --page killed-by-liveness",
     ),
 )
 @click.argument("arguments", nargs=-1, metavar="[FILE.jsonl] [POD/CONTAINER]")
@@ -299,6 +310,10 @@ def why(arguments: tuple[str, ...], options: WhyOptions) -> int:
     It reads the record of a session (without FILE, that of the last one) and reports on
     the containers that ended, or on the one that is named.
     """
+    if options.page is not None:
+        from probetui.cli.cause_pages import print_page
+
+        return print_page(options.page)
     from probetui.cli.commands.why_report import print_report
 
     return print_report(arguments, options)

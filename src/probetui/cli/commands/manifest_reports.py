@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from probetui.analysis.findings import FINDING_RULES, findings_for
 from probetui.analysis.host_access import host_access_findings
+from probetui.cli.cause_pages import pages_of_rules
 from probetui.cli.option_groups import pick_options
 from probetui.cli.option_values import rules_by
 from probetui.cli.pods import (
@@ -97,6 +98,7 @@ def check_manifests(options: CheckOptions) -> int:
         sorted(problems, key=place),
         {name: rule.about for name, rule in FINDING_RULES.items()},
         {name: rule.advice for name, rule in FINDING_RULES.items()},
+        pages_of_rules() if options.output == "sarif" else {},
     )
     emit(report, options.output)
     Notes(quiet=options.quiet).note(_summary(report))

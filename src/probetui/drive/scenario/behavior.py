@@ -82,6 +82,7 @@ class InstanceBehavior(Struct, frozen=True):
         stop_code: its exit code after SIGTERM.
         oom_killed: whether the runtime says that it was out of memory when it exits on
             its own.
+        create_error: why the runtime cannot create it; empty if it can.
         start_error: why the runtime cannot start it; empty if it can.
         listens: where it listens; None where nobody knows, and connections succeed.
         answers: the answers to its probes; other probe types are answered by the
@@ -93,6 +94,7 @@ class InstanceBehavior(Struct, frozen=True):
     stops_after: timedelta | None = NO_TIME
     stop_code: int = 0
     oom_killed: bool = False
+    create_error: str = ""
     start_error: str = ""
     listens: tuple[SocketAddress, ...] | None = None
     answers: Mapping[ProbeType, ResultPhases] = NO_PHASES

@@ -45,9 +45,10 @@ from probetui.manifest.yaml.parser import SourceFile, parse_yaml
 from probetui.record.values import parse_session_instant
 
 _NEVER = "never"
+_OF_A_SCENARIO = ("start", "containers", "images", "volumes", "sandbox", "do")
 _OF_A_LIFE = (
-    *("lasts", "exitCode", "stopsAfter", "stopCode", "oomKilled", "startError"),
-    *("listens", "preStop", "postStart"),
+    *("lasts", "exitCode", "stopsAfter", "stopCode", "oomKilled"),
+    *("createError", "startError", "listens", "preStop", "postStart"),
 )
 _ENDPOINT = re.compile(r"(?P<address>\[[0-9a-f:]+\]|[0-9.]+):(?P<port>[0-9]{1,5})")
 _TYPES = {probe_type.lower(): probe_type for probe_type in ProbeType}
@@ -105,7 +106,7 @@ class _ScenarioReader(FieldReader):
         )
 
     def scenario(self, root: YamlNode, path: str) -> Scenario:
-        fields = self.fields(root, path, ("start", "containers", "images", "do"))
+        fields = self.fields(root, path, _OF_A_SCENARIO)
         lives: dict[str, tuple[InstanceBehavior, ...]] = {}
         hooks: dict[str, HookBehavior] = {}
         place = join_path(path, "containers")
@@ -115,15 +116,21 @@ class _ScenarioReader(FieldReader):
             read = self._lives(node, where)
             lives[name] = tuple(script.life for script in read)
             hooks[name] = read[0].hooks if read else HookBehavior()
-        place = join_path(path, "images")
+        manners = {
+            field: {
+                name: self._manner(node, join_path(place, name))
+                for name, node in self.entries(fields.get(field), place)
+            }
+            for field in ("images", "volumes")
+            for place in [join_path(path, field)]
+        }
         return Scenario(
             start=self.one(fields, "start", path, self._instant, START),
             lives=lives,
             hooks=hooks,
-            images={
-                name: self._manner(node, join_path(place, name))
-                for name, node in self.entries(fields.get("images"), place)
-            },
+            images=manners["images"],
+            volumes=manners["volumes"],
+            sandbox=self.one(fields, "sandbox", path, self._manner, IMMEDIATE),
             orders=tuple(
                 self._order(node, where)
                 for node, where in self.items(fields, "do", path)
@@ -158,6 +165,7 @@ class _ScenarioReader(FieldReader):
             ),
             stop_code=self.one(fields, "stopCode", path, self._exit_code, 0),
             oom_killed=self.one(fields, "oomKilled", path, self.flag, default=False),
+            create_error=self.one(fields, "createError", path, self.text, ""),
             start_error=self.one(fields, "startError", path, self.text, ""),
             listens=self.one(fields, "listens", path, self._endpoints, None),
             answers=answers,

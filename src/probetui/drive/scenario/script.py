@@ -24,7 +24,8 @@
       - {at: 40s, command: probe, container: web, type: liveness}
       - {at: 50s, command: delete, pod: pod}
 
-A life may also have `oomKilled: true` and `startError: text`.
+A life may also have `oomKilled: true`, `createError: text` and `startError: text`; a
+script `sandbox: {error: text}` and `volumes: {data: {error: text}}`.
 Results are success, failure, warning (a redirect to another host; counts as success),
 errored (could not be run) and timeout. What is not mentioned lives for ever and is
 healthy.
@@ -45,7 +46,14 @@ from probetui.drive.scenario.world import World
 from probetui.engine.inputs import Command, DeletePod
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeKey, ProbeType
-from probetui.kubelet.effects import Operation, PullImage, Relist, RunHook
+from probetui.kubelet.effects import (
+    MountVolume,
+    Operation,
+    PullImage,
+    Relist,
+    RunHook,
+    RunPodSandbox,
+)
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 """The start of virtual time, unless a scenario has another."""
@@ -84,12 +92,15 @@ class Scenario(Struct, frozen=True):
     """A scenario.
 
     Containers go by `name` or `pod/name`; `images` are those that have to be pulled.
+    `sandbox` is how a pod's sandbox is created, `volumes` how those are mounted.
     """
 
     start: datetime = START
     lives: Mapping[str, tuple[InstanceBehavior, ...]] = field(default_factory=dict)
     hooks: Mapping[str, HookBehavior] = field(default_factory=dict)
     images: Mapping[str, CallBehavior] = field(default_factory=dict)
+    volumes: Mapping[str, CallBehavior] = field(default_factory=dict)
+    sandbox: CallBehavior = IMMEDIATE
     orders: tuple[ScheduledCommand, ...] = ()
 
     @property
@@ -101,7 +112,7 @@ class Scenario(Struct, frozen=True):
 
     def world(self) -> World:
         """Return a new world that follows the scenario."""
-        dealing = _ScriptedRuntime(self.hooks, self.images)
+        dealing = _ScriptedRuntime(self)
         return World(
             self.lives, dealing=dealing, absent=self.images, init_life=INIT_LIFE
         )
@@ -124,17 +135,21 @@ NO_SCENARIO = Scenario()
 class _ScriptedRuntime(Struct, frozen=True):
     """The `RuntimeBehavior` of a scenario."""
 
-    hooks: Mapping[str, HookBehavior]
-    images: Mapping[str, CallBehavior]
+    scenario: Scenario
 
     def __call__(self, call: Operation | Relist) -> CallBehavior:
         match call:
-            case PullImage(image=image) if image in self.images:
-                return self.images[image]
+            case PullImage(image=image) if image in self.scenario.images:
+                return self.scenario.images[image]
+            case MountVolume(volume=volume) if volume.name in self.scenario.volumes:
+                return self.scenario.volumes[volume.name]
+            case RunPodSandbox():
+                return self.scenario.sandbox
             case RunHook(pod, container, handler=handler):
-                hooks = self.hooks.get(f"{pod.name}/{container.name}")
+                known = self.scenario.hooks
+                hooks = known.get(f"{pod.name}/{container.name}")
                 if hooks is None:
-                    hooks = self.hooks.get(container.name, HookBehavior())
+                    hooks = known.get(container.name, HookBehavior())
                 is_first = handler is container.post_start
                 return hooks.post_start if is_first else hooks.pre_stop
             case _:

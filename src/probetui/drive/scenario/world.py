@@ -90,6 +90,7 @@ from probetui.kubelet.runtime_health import READY_CONDITIONS
 
 SIGKILL_EXIT_CODE = 137
 START_ERROR_EXIT_CODE = 128
+ALL_IS_WELL = InstanceBehavior()
 
 
 class _Pod(Struct):
@@ -332,6 +333,9 @@ class World:
         missing = self._find_missing(pod_uid, operation)
         if isinstance(operation, StartContainer) and not (refused or missing):
             refused = self._fail_start(operation.container_id, now)
+        elif isinstance(operation, CreateContainer) and not (refused or missing):
+            name, number = operation.container.name, operation.attempt
+            refused = self._find_life(operation.pod.name, name, number).create_error
         if refused or missing:
             return now + manner.takes, OperationFinished(
                 operation_id, error=refused or missing, not_found=not refused
@@ -668,13 +672,25 @@ class World:
     def _life(self, container_id: ContainerID) -> InstanceBehavior:
         container = self._container(container_id)
         pod = self._pods[self._pod_of[container_id]]
-        lives = self._lives.get(f"{pod.name}/{container.name}")
+        unlisted = (
+            self._init_life if container_id in self._inits else InstanceBehavior()
+        )
+        return self._find_life(
+            pod.name, container.name, container.restart_count, unlisted
+        )
+
+    def _find_life(
+        self,
+        pod_name: str,
+        name: str,
+        number: int,
+        unlisted: InstanceBehavior = ALL_IS_WELL,
+    ) -> InstanceBehavior:
+        """Return the life of an instance; `number` counts those before it."""
+        lives = self._lives.get(f"{pod_name}/{name}")
         if lives is None:
-            unlisted = (
-                self._init_life if container_id in self._inits else InstanceBehavior()
-            )
-            lives = self._lives.get(container.name, (unlisted,))
-        return lives[min(container.restart_count, len(lives) - 1)]
+            lives = self._lives.get(name, (unlisted,))
+        return lives[min(number, len(lives) - 1)]
 
     def _container(self, container_id: ContainerID) -> RuntimeContainerStatus:
         pod = self._pods[self._pod_of[container_id]]

@@ -33,12 +33,15 @@ class CheckReport(Struct, frozen=True):
         problems: the problems, in the order of files and lines.
         rules: the general description of rules, by name; not all have one.
         advice: how to fix a problem, by the name of its rule.
+        pages: the Markdown of the page about what a problem leads to, by the name of
+            its rule.
     """
 
     files: Sequence[str]
     problems: Sequence[Problem]
     rules: Mapping[str, str] = field(default_factory=dict)
     advice: Mapping[str, str] = field(default_factory=dict)
+    pages: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def clean(self) -> tuple[str, ...]:
@@ -171,11 +174,14 @@ def as_sarif(report: CheckReport) -> str:
 
 
 def _sarif_rule(name: str, report: CheckReport) -> dict[str, object]:
-    about, advice = report.rules.get(name), report.advice.get(name)
+    about = report.rules.get(name)
+    advice = report.advice.get(name, MANIFEST_HELP)
+    page = report.pages.get(name)
     return {
         "id": name,
         "shortDescription": {"text": about or name},
-        "help": {"text": advice or MANIFEST_HELP},
+        "help": {"text": advice}
+        | ({"markdown": f"{advice}\n\n{page}"} if page else {}),
     }
 
 

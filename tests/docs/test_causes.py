@@ -1,0 +1,149 @@
+"""The catalogue of causes: its pages have their parts, their manifests their kinds."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tools.doc_commands import ROOT, blocks_of
+
+from probetui.analysis.causes.kinds import CauseKind
+from probetui.analysis.causes.pages import PAGES_OF_FINDINGS, page_names, page_of
+from probetui.analysis.findings import FINDING_RULES
+from probetui.cli.main import run
+
+FOLDER = ROOT / "docs" / "causes"
+SCRIPTS: Mapping[str, Mapping[str, Any]] = yaml.safe_load(
+    (Path(__file__).parent / "cause_scripts.yaml").read_text("utf-8")
+)
+HEADINGS = ["What you see", "Why", "How to be sure", "What to do"]
+LONGEST = 85
+"""Lines of a page: a screen of text, and two manifests below it."""
+KINDS_LINE = re.compile(r"^Kinds?: (.*)$", re.MULTILINE)
+SOURCE = re.compile(r"`(?:[a-z/]+/)?(\w+\.go)`, `(\w+)`")
+
+
+def text_of(page: CauseKind) -> str:
+    return (FOLDER / f"{page}.md").read_text("utf-8")
+
+
+def test_there_is_a_page_for_each_kind_and_no_other() -> None:
+    files = {path.stem for path in FOLDER.glob("*.md")}
+
+    assert files == {*page_names(), "index"}
+    assert {page_of(kind) for kind in CauseKind} == set(page_names())
+
+
+@pytest.mark.parametrize("page", page_names())
+def test_a_page_has_its_parts(page: CauseKind) -> None:
+    text = text_of(page)
+
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE) == HEADINGS
+    named = KINDS_LINE.search(text)
+    assert named is not None
+    assert set(re.findall(r"`(.*?)`", named[1])) == {
+        kind for kind in CauseKind if page_of(kind) is page
+    }
+    assert text.count("\n") <= LONGEST
+    files = [block.options["file"] for block in blocks_of(FOLDER / f"{page}.md")]
+    assert files == ["failing.yaml", "cured.yaml"]
+
+
+def test_the_sources_of_pages_are_those_that_the_port_names() -> None:
+    modules = [
+        path.read_text("utf-8") for path in (ROOT / "src" / "probetui").rglob("*.py")
+    ]
+    sources = {
+        source for page in page_names() for source in SOURCE.findall(text_of(page))
+    }
+    unknown = {
+        (file, function)
+        for file, function in sources
+        if not any(
+            re.search(rf"{re.escape(file)}[^.]*(?:, v|,)[^:]*\b{function}\b", module)
+            for module in modules
+        )
+    }
+
+    assert len(sources) > 20
+    assert unknown == set()
+
+
+def test_the_index_has_each_page_with_its_title() -> None:
+    links = re.findall(
+        r"^- \[(.*)\]\((.*)\.md\): `(.*)`$",
+        (FOLDER / "index.md").read_text("utf-8"),
+        re.MULTILINE,
+    )
+
+    assert {(title, kind) for title, kind, _ in links} == {
+        (text_of(page).splitlines()[0].removeprefix("# "), page)
+        for page in page_names()
+    }
+    assert all(path == kind for _, path, kind in links)
+
+
+def test_the_pages_of_findings_are_of_rules_that_exist() -> None:
+    of_manifests = {"no-object", "no-key", "port-name"}
+
+    assert set(PAGES_OF_FINDINGS) <= {*FINDING_RULES, *of_manifests}
+
+
+@pytest.mark.parametrize("name", ["port-speaks-tls", "missing-secret"])
+def test_why_prints_the_page_of_a_kind(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["why", "--page", name]) == 0
+
+    printed = capsys.readouterr().out
+    page = text_of(page_of(CauseKind(name)))
+    assert printed == re.sub(r"<!--.*-->\n", "", page)
+    assert f"`{name}`" in printed
+
+
+def test_why_lists_the_pages(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["why", "--page"]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(page_names())
+    assert all(line.split(maxsplit=1)[1:] for line in lines)
+
+
+def test_an_unknown_kind_is_refused_with_the_nearest(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["why", "--page", "killed-by-livenes"]) == 2
+
+    assert '"killed-by-livenes" is not a kind of cause (nearest: killed-by-' in (
+        capsys.readouterr().err
+    )
+
+
+def simulate(page: CauseKind, which: str, folder: Path) -> Path:
+    """Simulate a manifest of a page by its script, and return the record."""
+    (block,) = (
+        block
+        for block in blocks_of(FOLDER / f"{page}.md")
+        if block.options["file"] == f"{which}.yaml"
+    )
+    manifest, script = folder / f"{which}.yaml", folder / "script.yaml"
+    manifest.write_text(block.text, "utf-8")
+    given = SCRIPTS.get(page, {}).get(which, {})
+    script.write_text(json.dumps(given.get("script", {})), "utf-8")
+    record = folder / "session.jsonl"
+    line = ["sim", "-f", str(manifest), "--script", str(script), "--plain", "-q"]
+    run([*line, "--for", given.get("for", "90s"), "--record", str(record)])
+    return record
+
+
+def test_each_script_is_of_a_page() -> None:
+    assert set(SCRIPTS) <= set(page_names())
+    assert {which for given in SCRIPTS.values() for which in given} <= {
+        "failing",
+        "cured",
+    }
