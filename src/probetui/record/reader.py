@@ -18,10 +18,7 @@ from probetui.errors import RecordError
 from probetui.k8s.pod import Pod
 from probetui.kubelet.journal import (
     EventEntry,
-    FindingEntry,
     JournalEntry,
-    ListenersEntry,
-    StateEntry,
     TickEntry,
 )
 from probetui.record.codec import decode_entry, is_entry
@@ -132,11 +129,9 @@ def _renumbered(read: Sequence[_Read]) -> list[_Read]:
 
 
 def _numbered(entry: JournalEntry, number: int, cause: int | None) -> JournalEntry:
-    match entry:
-        case StateEntry() | ListenersEntry() | FindingEntry():
-            return replace(entry, sequence=number, cause=cause)
-        case _:
-            return replace(entry, sequence=number)
+    if hasattr(entry, "cause"):
+        return replace(entry, sequence=number, cause=cause)
+    return replace(entry, sequence=number)
 
 
 def _with_ticks(read: Sequence[_Read]) -> Iterator[JournalEntry]:

@@ -72,16 +72,20 @@ def words(values: Mapping[str, Any]) -> Leaf:
     return Leaf(lambda value, _: names[value], values.__getitem__)
 
 
-def json_schema(kind: Any, title: str, names: Mapping[type, str]) -> dict[str, Any]:
+def json_schema(
+    kind: Any, title: str, names: Mapping[type, str], suffix: str = ""
+) -> dict[str, Any]:
     """Return the JSON Schema of a wire struct, or a union of them.
 
     Args:
         kind: the struct.
         title: of the schema.
-        names: what the schema calls classes: their names in the code may change.
+        names: what the schema calls classes whose names in the code have changed.
+        suffix: the end of class names that the schema leaves out.
     """
     schema = {"$schema": DIALECT, "title": title, **msgspec.json.schema(kind)}
-    published = {cls.__name__: name for cls, name in names.items()}
+    published = {name: name.removesuffix(suffix) for name in schema.get("$defs", ())}
+    published |= {cls.__name__: name for cls, name in names.items()}
     class_name = re.compile(rf'(?<=["/])({"|".join(published)})(?=")')
     text = class_name.sub(lambda found: published[found[0]], json.dumps(schema))
     renamed: dict[str, Any] = json.loads(text)

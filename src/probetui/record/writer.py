@@ -27,10 +27,7 @@ from probetui.kubelet.events.event_correlator import EventCorrelator
 from probetui.kubelet.facts import ProbeFinished
 from probetui.kubelet.journal import (
     EventEntry,
-    FindingEntry,
     JournalEntry,
-    ListenersEntry,
-    StateEntry,
     TickEntry,
 )
 from probetui.output_files import AppendedFile, OutputFile, OutputKind
@@ -378,7 +375,7 @@ class Recorder:
             return self._routine.tick(entry, line, self._context)
         record = encode_entry(entry, self._context)
         record["seq"] = line
-        if isinstance(entry, StateEntry | ListenersEntry | FindingEntry):
+        if hasattr(entry, "cause"):
             record["cause"] = self._line_of(entry.cause)
         if isinstance(entry, EventEntry):
             tick = entry.tick
