@@ -20,6 +20,7 @@ PACKAGE = ROOT / "src" / "probetui"
 DOCUMENTS = (
     ROOT / "CONTRIBUTING.md",
     ROOT / "docs" / "ARCHITECTURE.md",
+    ROOT / "docs" / "TOUR.md",
     *sorted((ROOT / "docs" / "decisions").glob("*.md")),
 )
 
@@ -29,6 +30,7 @@ PLACES = (PACKAGE, ROOT, ROOT / "benchmarks")
 
 DRAWING = re.compile(r"\[[^]]*\]\(([^):]+\.(?:svg|cast))\)")
 PATH = re.compile(r"`([a-z_0-9./]+(?:\.py|/))`")
+NAMED = re.compile(r"`([a-z_0-9/]+\.py):(\w+)`")
 
 
 def paths_in(document: Path) -> set[str]:
@@ -44,6 +46,22 @@ def test_a_document_names_files_that_exist(document: Path) -> None:
         if not any((place / path).exists() for place in PLACES)
     ]
 
+    assert missing == []
+
+
+def test_the_tour_names_what_its_modules_define() -> None:
+    named = NAMED.findall((ROOT / "docs" / "TOUR.md").read_text(encoding="utf-8"))
+
+    assert len(named) >= 20
+    missing = [
+        f"{path}:{name}"
+        for path, name in named
+        if not re.search(
+            rf"^ *(?:(?:async )?def|class) {name}\b|^{name}(?:: [^=]+)? = ",
+            (PACKAGE / path).read_text(encoding="utf-8"),
+            re.MULTILINE,
+        )
+    ]
     assert missing == []
 
 
