@@ -87,6 +87,12 @@ class CauseKind(StrEnum):
     POD_BEING_DELETED = "pod-being-deleted"
     """The pod is being deleted."""
 
+    # Up and ready, and about to be killed.
+    LIVENESS_PROBE_FAILS = "liveness-probe-fails"
+    """Its liveness probe failed last, and has not failed often enough to kill it."""
+    LIVENESS_PROBE_ERRORS = "liveness-probe-errors"
+    """Its liveness probe could not be run, which never counts."""
+
     # Nothing is wrong.
     READY = "ready"
     """It is up and ready, and so is its pod."""
