@@ -33,7 +33,7 @@ _TICKS_KEPT = 20
 ObservedEntry = EventEntry | StateEntry | ContainerEntry | BackoffEntry | NoteEntry
 
 
-class Cause(Struct, frozen=True):
+class TickCause(Struct, frozen=True):
     """A tick that the counters have to show, and the deadline for it.
 
     The tick led to `action`, or, without an action, was a failure. `at` is its end
@@ -48,7 +48,7 @@ class Cause(Struct, frozen=True):
 
 class _Waiting(Struct, frozen=True):
     entry: ObservedEntry
-    cause: Cause | None
+    cause: TickCause | None
 
 
 class _CountedTick(Struct):
@@ -79,7 +79,7 @@ class CausalOrder:
         return None if cause is None else cause.until
 
     def write(
-        self, entry: ObservedEntry, now: datetime, cause: Cause | None = None
+        self, entry: ObservedEntry, now: datetime, cause: TickCause | None = None
     ) -> None:
         """Write an entry now or after its cause; it is numbered when written."""
         self._waiting.append(_Waiting(entry, cause))
@@ -101,7 +101,7 @@ class CausalOrder:
             self._waiting.popleft()
             self._write(entry, tick)
 
-    def _find(self, cause: Cause) -> TickEntry | None:
+    def _find(self, cause: TickCause) -> TickEntry | None:
         """Find the tick of a cause; for a failure, one without an event."""
         for tick in self._ticks:
             entry, counted = tick.entry, tick.counted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from probetui.cluster.observe.causal_order import CausalOrder, Cause
+from probetui.cluster.observe.causal_order import CausalOrder, TickCause
 from probetui.cluster.observe.observed_probe import ObservedProbe
 from probetui.engine.snapshot import BackoffSnapshot
 from probetui.k8s.event import Event
@@ -97,16 +97,16 @@ class ObservedContainer:
 
     def cause(
         self, kind: ProbeType, at: datetime, action: TickAction = TickAction.NONE
-    ) -> Cause | None:
+    ) -> TickCause | None:
         """Return the tick that caused an effect, None if no counter shows it."""
         probe = self.probes.get(kind)
         if probe is None or not probe.is_counted:
             return None
         half = probe.probe.period_seconds * _SECOND / 2
         until = at + min(half, _LONGEST_POLL) + _ANSWER
-        return Cause(probe.key, at, until, action)
+        return TickCause(probe.key, at, until, action)
 
-    def kill_cause(self, by: ExitCause, at: datetime) -> Cause | None:
+    def kill_cause(self, by: ExitCause, at: datetime) -> TickCause | None:
         """Return the tick that caused a kill, None if no probe did."""
         kind = PROBE_CAUSES.get(by)
         return None if kind is None else self.cause(kind, at, TickAction.KILL)
