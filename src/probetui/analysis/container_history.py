@@ -5,6 +5,7 @@ These are in entries that lie far apart in the journal; this module joins them.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -27,9 +28,11 @@ from probetui.kubelet.journal import (
     JournalEntry,
     LifecycleStep,
     ListenersEntry,
+    PodGoneEntry,
     StatusEntry,
     TickAction,
     TickEntry,
+    UserEntry,
 )
 
 MAX_INSTANCES = 500
@@ -40,6 +43,9 @@ LEAST_FOLDED = 3
 
 MAX_LISTENER_CHECKS = 500
 """The most lookups that are kept of where one container listens."""
+
+MAX_HOOK_FAILURES = 50
+"""The most failures of hooks that are kept of one container."""
 
 
 class ContainerInstance(Struct, frozen=True):
@@ -91,6 +97,10 @@ class ContainerHistory(Struct, frozen=True):
     back-off. `waiting`, `pod_reason` and `pod_phase` come from the pod's status; the
     phase is None before there is one. If the pod cannot create containers, `waiting`
     has the reason and message of the event that says why.
+
+    `image_event` is the newest one about its image, `hook_failures` are the events of
+    its hooks that failed. `failing_since` is the first failed start since an instance
+    was started.
     """
 
     instances: tuple[ContainerInstance, ...] = ()
@@ -101,6 +111,9 @@ class ContainerHistory(Struct, frozen=True):
     waiting: Waiting | None = None
     pod_reason: str = ""
     pod_phase: PodPhase | None = None
+    image_event: EventEntry | None = None
+    hook_failures: tuple[EventEntry, ...] = ()
+    failing_since: datetime | None = None
 
     @property
     def pod_has_ended(self) -> bool:
@@ -159,6 +172,25 @@ class ContainerHistory(Struct, frozen=True):
 NO_HISTORY = ContainerHistory()
 
 
+class PodHistory(Struct, frozen=True):
+    """A pod so far.
+
+    Attributes:
+        status: the newest one, None before the first.
+        obstacle: the newest event that says why no container can be created, None once
+            one is.
+        obstacle_since: the first of these events with that reason.
+        deletion: the user's command that deleted it, None if there was none.
+        gone_at: when nothing of it was left, None while something is.
+    """
+
+    status: PodStatus | None = None
+    obstacle: EventEntry | None = None
+    obstacle_since: datetime | None = None
+    deletion: UserEntry | None = None
+    gone_at: datetime | None = None
+
+
 CANNOT_CREATE = frozenset({"FailedCreatePodSandBox", "FailedMount", "NetworkNotReady"})
 """Reasons of the events of a pod that cannot create containers yet.
 
@@ -166,6 +198,19 @@ Source: kubelet/events/event.go, v1.32.10.
 """
 
 _NOT_CREATED = frozenset({"ContainerCreating", "PodInitializing"})
+
+PULLING, PULLED = "Pulling", "Pulled"
+_IMAGE_EVENTS = frozenset(
+    {PULLING, PULLED, "Failed", "ErrImageNeverPull", "InspectFailed"}
+)
+"""Reasons of events that tell how far an image is.
+
+Source: kubelet/events/event.go, v1.32.10.
+"""
+
+FAILED_POST_START, FAILED_PRE_STOP = "FailedPostStartHook", "FailedPreStopHook"
+_DELETE = "delete"
+"""The command of a user that deletes a pod, in the journal."""
 
 
 class _Collected(Struct):
@@ -175,6 +220,11 @@ class _Collected(Struct):
     waits: BackoffEntry | None = None
     decision: BackoffEntry | None = None
     findings: list[FindingEntry] = field(default_factory=list)
+    image_event: EventEntry | None = None
+    failing_since: datetime | None = None
+    hook_failures: deque[EventEntry] = field(
+        default_factory=lambda: deque(maxlen=MAX_HOOK_FAILURES)
+    )
     listener_checks: deque[ListenersEntry] = field(
         default_factory=lambda: deque(maxlen=MAX_LISTENER_CHECKS)
     )
@@ -186,6 +236,9 @@ class _Collected(Struct):
             del self.instances[next(iter(self.instances))]
 
 
+_NOTHING = _Collected()
+
+
 class ContainerHistories:
     """The histories of all containers; its owner adds every entry once, in order."""
 
@@ -193,7 +246,10 @@ class ContainerHistories:
         self._collected: dict[tuple[str, str], _Collected] = {}
         self._addresses: dict[str, str] = {}
         self._statuses: dict[str, PodStatus] = {}
-        self._obstacles: dict[str, Waiting] = {}
+        self._obstacles: dict[str, tuple[EventEntry, datetime]] = {}
+        self._deletions: dict[str, list[UserEntry]] = {}
+        self._seen: dict[str, datetime] = {}
+        self._gone: dict[str, datetime] = {}
 
     def add_entries(self, entries: Iterable[JournalEntry]) -> None:
         """Read the entries that concern containers."""
@@ -209,13 +265,10 @@ class ContainerHistories:
                     self._collected_of(key[:2]).findings.append(entry)
                 case TickEntry(action=TickAction.KILL):
                     self._add_kill(entry)
-                case StatusEntry(pod_uid=pod_uid, status=status):
-                    self._statuses[pod_uid] = status
-                    if status.pod_ip:
-                        self._addresses[pod_uid] = status.pod_ip
-                case EventEntry(event=event) if event.reason in CANNOT_CREATE:
-                    obstacle = Waiting(event.reason, event.message)
-                    self._obstacles[event.pod_uid] = obstacle
+                case EventEntry():
+                    self._add_event(entry)
+                case StatusEntry() | UserEntry() | PodGoneEntry():
+                    self._add_pod(entry)
                 case _:
                     pass
 
@@ -226,15 +279,10 @@ class ContainerHistories:
         state = None if own is None else own.state
         waiting = state if isinstance(state, Waiting) else None
         if waiting is not None and waiting.reason in _NOT_CREATED:
-            waiting = self._obstacles.get(pod_uid, waiting)
-        known = self._collected.get((pod_uid, container_name))
-        if known is None:
-            return replace(
-                NO_HISTORY,
-                waiting=waiting,
-                pod_reason=status.reason,
-                pod_phase=status.phase,
-            )
+            obstacle, _ = self._obstacles.get(pod_uid, (None, None))
+            if obstacle is not None:
+                waiting = Waiting(obstacle.event.reason, obstacle.event.message)
+        known = self._collected.get((pod_uid, container_name), _NOTHING)
         return ContainerHistory(
             tuple(known.instances.values()),
             known.waits,
@@ -244,6 +292,22 @@ class ContainerHistories:
             waiting,
             status.reason,
             status.phase,
+            known.image_event,
+            tuple(known.hook_failures),
+            known.failing_since,
+        )
+
+    def pod(self, pod_uid: str, pod_name: str) -> PodHistory:
+        """Return the history of a pod; a user's commands name it, and not its UID."""
+        obstacle, since = self._obstacles.get(pod_uid, (None, None))
+        seen = self._seen.get(pod_uid)
+        deletions = self._deletions.get(pod_name, ())
+        return PodHistory(
+            self._statuses.get(pod_uid),
+            obstacle,
+            since,
+            next((by for by in deletions if seen is None or by.at >= seen), None),
+            self._gone.get(pod_uid),
         )
 
     def findings(self, pod_uid: str) -> list[FindingEntry]:
@@ -266,6 +330,40 @@ class ContainerHistories:
     def _collected_of(self, container: tuple[str, str]) -> _Collected:
         return self._collected.setdefault(container, _Collected())
 
+    def _add_pod(self, entry: StatusEntry | UserEntry | PodGoneEntry) -> None:
+        match entry:
+            case StatusEntry(pod_uid=pod_uid, status=status):
+                # A pod that was deleted may be added again, with the same UID.
+                if pod_uid not in self._seen or pod_uid in self._gone:
+                    self._gone.pop(pod_uid, None)
+                    self._seen[pod_uid] = entry.at
+                self._statuses[pod_uid] = status
+                if status.pod_ip:
+                    self._addresses[pod_uid] = status.pod_ip
+            case PodGoneEntry(pod_uid=pod_uid):
+                self._gone[pod_uid] = entry.at
+            case UserEntry(command=command, target=pod_name) if command == _DELETE:
+                self._deletions.setdefault(pod_name, []).append(entry)
+            case _:
+                pass
+
+    def _add_event(self, entry: EventEntry) -> None:
+        event = entry.event
+        if event.reason in CANNOT_CREATE:
+            before, since = self._obstacles.get(event.pod_uid, (None, entry.at))
+            is_same = before is not None and before.event.reason == event.reason
+            self._obstacles[event.pod_uid] = (entry, since if is_same else entry.at)
+        if not event.container_name:
+            return
+        container = (event.pod_uid, event.container_name)
+        if event.reason in _IMAGE_EVENTS:
+            known = self._collected_of(container)
+            known.image_event = entry
+            if event.reason not in {PULLING, PULLED}:
+                known.failing_since = known.failing_since or entry.at
+        elif event.reason in {FAILED_POST_START, FAILED_PRE_STOP}:
+            self._collected_of(container).hook_failures.append(entry)
+
     def _add_lifecycle(self, entry: ContainerEntry) -> None:
         known = self._collected_of((entry.pod_uid, entry.container_name))
         instance = known.instances.get(entry.container_id)
@@ -280,6 +378,7 @@ class ContainerHistories:
                 instance = replace(instance, created_at=entry.at)
             case LifecycleStep.STARTED:
                 instance = replace(instance, started_at=entry.at)
+                known.failing_since = None
             case LifecycleStep.STOPPING:
                 instance = replace(instance, stopping=instance.stopping or entry)
             case LifecycleStep.EXITED:
@@ -325,6 +424,20 @@ class SessionHistory:
         self._containers.add_entries(entries)
         self.lanes.add_entries(entries)
 
+    def before(self, sequence: int) -> SessionHistory:
+        """Return the history as it was before the entry with that sequence number."""
+        return self._first(bisect_left(self._journal, sequence, key=_sequence))
+
+    def at(self, instant: datetime) -> SessionHistory:
+        """Return the history as it was at an instant."""
+        return self._first(bisect_right(self._journal, instant, key=_instant))
+
+    def _first(self, count: int) -> SessionHistory:
+        entries = self._journal[:count]
+        past = SessionHistory(entries)
+        past.add_entries(entries, 0)
+        return past
+
     def timeline(self, key: ProbeKey) -> Timeline:
         """Return the ticks of a probe."""
         return self._timelines.of(key)
@@ -336,6 +449,10 @@ class SessionHistory:
     def containers(self) -> list[tuple[str, str]]:
         """Return the pod UID and name of each container, in order of appearance."""
         return self._containers.containers()
+
+    def pod(self, pod_uid: str, pod_name: str) -> PodHistory:
+        """Return the history of a pod; a user's commands name it, and not its UID."""
+        return self._containers.pod(pod_uid, pod_name)
 
     def findings(self, pod_uid: str) -> list[FindingEntry]:
         """Return the findings about a pod's probes, container by container."""
@@ -420,3 +537,11 @@ def _end(instance: ContainerInstance) -> tuple[object, ...] | None:
         exited.reason,
         None if kill is None else kill.key.probe_type,
     )
+
+
+def _sequence(entry: JournalEntry) -> int:
+    return entry.sequence
+
+
+def _instant(entry: JournalEntry) -> datetime:
+    return entry.at

@@ -1,0 +1,135 @@
+"""The answer to "why?": from one container at an instant to causes and an outlook.
+
+A container is in one of four states, each of which has a table of rows: it was never
+created, its newest instance runs, is being stopped, or has ended. The first row that
+finds a cause gives the head of the chain; what that waits for, or what brought it
+about, follows as `because`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from probetui.analysis.causes.case import WhyCase
+from probetui.analysis.causes.cause import Cause, WhyAnswer
+from probetui.analysis.causes.creation import NEVER_CREATED, not_synced
+from probetui.analysis.causes.deletion import BEING_STOPPED
+from probetui.analysis.causes.endings import end_cause
+from probetui.analysis.causes.kinds import CauseKind
+from probetui.analysis.causes.outlook import outlook_of
+from probetui.analysis.causes.remedies import remedy_of
+from probetui.analysis.causes.restarts import ENDED
+from probetui.analysis.causes.rows import first_of
+from probetui.analysis.causes.running import RUNNING
+from probetui.analysis.container_history import SessionHistory
+from probetui.k8s.pod import Container, Pod
+from probetui.kubelet_rules import KubeletRules
+
+WELL = frozenset(
+    {
+        CauseKind.READY,
+        CauseKind.RUNNING,
+        CauseKind.INIT_CONTAINER_COMPLETED,
+        CauseKind.OTHER_CONTAINER_NOT_READY,
+    }
+)
+"""The kinds of a container with which nothing is wrong itself."""
+
+_OF_DELETION = frozenset(
+    {
+        CauseKind.POD_DELETED,
+        CauseKind.POD_ENDED_FIRST,
+        CauseKind.POD_BEING_DELETED,
+        CauseKind.KILLED_BY_DELETION,
+    }
+)
+
+
+def cause_of(case: WhyCase) -> Cause:
+    """Return why a container is as it is."""
+    last = case.last
+    if last is None:
+        rows = NEVER_CREATED
+    elif last.exited is not None:
+        rows = ENDED
+    elif last.stopping is not None:
+        rows = BEING_STOPPED
+    else:
+        rows = RUNNING
+    return first_of(rows, case) or not_synced(case)
+
+
+def explain(
+    pod: Pod,
+    container: Container,
+    past: SessionHistory,
+    now: datetime,
+    rules: KubeletRules,
+    pods: Mapping[str, Pod] | None = None,
+    next_pull_at: datetime | None = None,
+) -> WhyAnswer:
+    """Return why a container is as it is at an instant, and what comes next.
+
+    Args:
+        pod: its manifest.
+        container: its definition.
+        past: the journal until the instant.
+        now: the instant.
+        rules: those of the kubelet's version.
+        pods: all pods of the session by UID, if they are known.
+        next_pull_at: when the back-off of its image is over, if that is known.
+    """
+    case = WhyCase(
+        pod,
+        container,
+        past,
+        now,
+        rules,
+        pods or {},
+        next_pull_at,
+        explain=cause_of,
+    )
+    head = cause_of(case)
+    return WhyAnswer(
+        head,
+        _before_deletion(case, head),
+        _last_end(case, head),
+        outlook_of(case, head),
+        None if head.kind in WELL else remedy_of(pod, container, head),
+    )
+
+
+def _before_deletion(case: WhyCase, head: Cause) -> Cause | None:
+    """Return why a container was not well when its pod was deleted."""
+    deletion = case.pod_history.deletion
+    if deletion is None or head.root.kind not in _OF_DELETION:
+        return None
+    earlier = WhyCase(
+        case.pod,
+        case.container,
+        case.past.before(deletion.sequence),
+        deletion.at,
+        case.rules,
+        case.pods,
+        explain=cause_of,
+    )
+    cause = cause_of(earlier)
+    return None if cause.kind in WELL else cause
+
+
+def _last_end(case: WhyCase, head: Cause) -> Cause | None:
+    """Return how the last instance ended that did, unless the chain says so."""
+    told = {
+        cause.evidence.instance.container_id
+        for cause in head.chain
+        if cause.evidence.instance is not None
+        and cause.subject.container == case.container.name
+    }
+    for instance in reversed(case.history.instances):
+        if instance.exited is None or instance.is_deleted:
+            continue
+        is_told = instance.container_id in told and instance is case.last
+        is_told = is_told and head.kind is not CauseKind.POD_DELETED
+        return None if is_told else end_cause(case, instance)
+    return None

@@ -1,0 +1,310 @@
+"""One container at an instant: what its manifest and the journal until then tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from functools import cached_property
+
+from probetui.analysis.causes.cause import (
+    NO_EVIDENCE,
+    Cause,
+    CauseSubject,
+    Evidence,
+    Hook,
+)
+from probetui.analysis.causes.kinds import CauseKind
+from probetui.analysis.container_history import (
+    FAILED_POST_START,
+    PULLING,
+    ContainerHistory,
+    ContainerInstance,
+    PodHistory,
+    SessionHistory,
+)
+from probetui.analysis.readiness import NotReady, instance_not_ready
+from probetui.k8s.pod import Container, Pod
+from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.k8s.status import (
+    ConditionStatus,
+    ContainerStatus,
+    PodStatus,
+    Terminated,
+    Waiting,
+)
+from probetui.kubelet.journal import ExitCause, TickEntry
+from probetui.kubelet.outcome import Result
+from probetui.kubelet_rules import KubeletRules
+
+_NO_PODS: Mapping[str, Pod] = {}
+_NO_STATUS = PodStatus()
+
+
+class WhyCase:
+    """A container of a pod at an instant.
+
+    Args:
+        pod: its manifest.
+        container: its definition.
+        past: the journal until the instant.
+        now: the instant.
+        rules: those of the kubelet's version.
+        pods: all pods of the session by UID, as one may wait for another of its name.
+        next_pull_at: when the back-off of its image is over, if that is known.
+        explain: returns the cause of a case, as one may be because of another.
+    """
+
+    def __init__(
+        self,
+        pod: Pod,
+        container: Container,
+        past: SessionHistory,
+        now: datetime,
+        rules: KubeletRules,
+        pods: Mapping[str, Pod] = _NO_PODS,
+        next_pull_at: datetime | None = None,
+        *,
+        explain: Callable[[WhyCase], Cause],
+    ) -> None:
+        self._explain = explain
+        self.pod = pod
+        self.container = container
+        self.past = past
+        self.now = now
+        self.rules = rules
+        self.pods = pods
+        self.next_pull_at = next_pull_at
+
+    def of(self, container: Container) -> WhyCase:
+        """Return the case of another container of the pod."""
+        return WhyCase(
+            self.pod,
+            container,
+            self.past,
+            self.now,
+            self.rules,
+            self.pods,
+            explain=self._explain,
+        )
+
+    @cached_property
+    def why(self) -> Cause:
+        """Why the container is as it is."""
+        return self._explain(self)
+
+    @cached_property
+    def others(self) -> tuple[WhyCase, ...]:
+        """The cases of the other containers of the pod, in its order."""
+        return tuple(
+            self.of(other)
+            for other in self.pod.all_containers()
+            if other is not self.container
+        )
+
+    @cached_property
+    def earlier(self) -> tuple[WhyCase, ...]:
+        """The cases of the containers that are started before it, in order."""
+        order = tuple(self.pod.all_containers())
+        return tuple(map(self.of, order[: order.index(self.container)]))
+
+    @cached_property
+    def later(self) -> tuple[WhyCase, ...]:
+        """The cases of the containers that are started after it, in order."""
+        order = tuple(self.pod.all_containers())
+        return tuple(map(self.of, order[order.index(self.container) + 1 :]))
+
+    def cause(
+        self,
+        kind: CauseKind,
+        since: datetime | None = None,
+        because: Cause | None = None,
+        quirk: CauseKind | None = None,
+        *,
+        probe: ProbeType | None = None,
+        hook: Hook | None = None,
+        name: str = "",
+        evidence: Evidence = NO_EVIDENCE,
+    ) -> Cause:
+        """Return a cause about this container."""
+        subject = CauseSubject(self.container.name, probe, hook, name)
+        return Cause(kind, subject, since, evidence, because, quirk)
+
+    # -- the pod
+
+    @cached_property
+    def pod_history(self) -> PodHistory:
+        """The history of the pod."""
+        return self.past.pod(self.pod.uid, self.pod.name)
+
+    @property
+    def pod_status(self) -> PodStatus:
+        """The newest status of the pod."""
+        return self.pod_history.status or _NO_STATUS
+
+    @property
+    def deleted_at(self) -> datetime | None:
+        """When the pod was deleted, None if it was not."""
+        deletion = self.pod_history.deletion
+        if deletion is not None:
+            return deletion.at
+        if self.pod.deletion_requested_at is not None:
+            return self.pod.deletion_requested_at
+        return next(
+            (
+                last.stopping.at
+                for case in (self, *self.others)
+                if (last := case.last) is not None
+                and last.stopping is not None
+                and last.stopping.by is ExitCause.DELETE
+            ),
+            None,
+        )
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing of the pod will run any more."""
+        gone_at = self.pod_history.gone_at
+        return gone_at is not None or self.pod_status.phase.is_terminal
+
+    # -- the container
+
+    @cached_property
+    def history(self) -> ContainerHistory:
+        """The history of the container."""
+        return self.past.container(self.pod.uid, self.container.name)
+
+    @cached_property
+    def status(self) -> ContainerStatus | None:
+        """The newest status of the container, None before there is one."""
+        return self.pod_status.container(self.container.name)
+
+    @property
+    def waiting(self) -> Waiting:
+        """The state in which it waits, without a reason if it does not."""
+        state = None if self.status is None else self.status.state
+        return state if isinstance(state, Waiting) else Waiting()
+
+    @property
+    def last(self) -> ContainerInstance | None:
+        """The newest instance, None if none was created."""
+        instances = self.history.instances
+        return instances[-1] if instances else None
+
+    @property
+    def is_plain_init(self) -> bool:
+        """Whether it is an init container, and no sidecar."""
+        return (
+            self.container in self.pod.init_containers and not self.container.is_sidecar
+        )
+
+    @property
+    def is_up(self) -> bool:
+        """Whether an instance runs and is not being stopped.
+
+        One that is older than the session was started before it.
+        """
+        last = self.last
+        if last is None or last.end is not None:
+            return False
+        return last.started_at is not None or last.created_at is None
+
+    @property
+    def is_pulling(self) -> bool:
+        """Whether its image is being pulled."""
+        event = self.history.image_event
+        return event is not None and event.event.reason == PULLING
+
+    @cached_property
+    def not_ready(self) -> NotReady | None:
+        """The probe that keeps the newest instance from being ready."""
+        last = self.last
+        if last is None:
+            return None
+        return instance_not_ready(self.past, self.pod.uid, self.container, last)
+
+    @property
+    def has_started_up(self) -> bool:
+        """Whether it runs and its startup probe, if it has one, has succeeded."""
+        if not self.is_up or self.runs_post_start_hook:
+            return False
+        reason = self.not_ready
+        return reason is None or reason.probe_type is not ProbeType.STARTUP
+
+    @property
+    def has_completed(self) -> bool:
+        """Whether its newest instance exited with 0."""
+        last = self.last
+        if last is not None:
+            return last.exited is not None and last.exited.exit_code == 0
+        # Those that exited before the session, or whose instances were removed.
+        state = None if self.status is None else self.status.state
+        return isinstance(state, Terminated) and state.exit_code == 0
+
+    @property
+    def runs_post_start_hook(self) -> bool:
+        """Whether the postStart hook of its newest instance runs.
+
+        The sync of the pod waits for the hook, so that the status that it makes of the
+        container comes only after it.
+        """
+        last = self.last
+        if self.container.post_start is None or last is None or not self.is_up:
+            return False
+        if any(self.hook_failures(FAILED_POST_START, last)):
+            return False
+        if any(later.was_touched_since(last.started_at) for later in self.later):
+            return False
+        status = self.status
+        return status is None or status.container_id != last.container_id
+
+    def was_touched_since(self, instant: datetime | None) -> bool:
+        """Return whether the kubelet has done something about it since an instant."""
+        if instant is None:
+            return False
+        image, last = self.history.image_event, self.last
+        at = None if last is None else last.created_at
+        return (image is not None and image.at >= instant) or (
+            at is not None and at >= instant
+        )
+
+    def hook_failures(self, reason: str, instance: ContainerInstance) -> Iterator[str]:
+        """Yield what was said of the failed hooks of an instance."""
+        began = instance.started_at or instance.created_at
+        following = self.history.next_after(instance)
+        ended = None if following is None else following.created_at
+        for failure in self.history.hook_failures:
+            is_after = began is None or failure.at >= began
+            is_before = ended is None or failure.at <= ended
+            if failure.event.reason == reason and is_after and is_before:
+                yield failure.event.message
+
+    def last_tick(
+        self, probe_type: ProbeType, instance: ContainerInstance
+    ) -> TickEntry | None:
+        """Return the last tick that ran a probe of an instance, None if none did."""
+        return next(self.ticks(probe_type, instance), None)
+
+    def ticks(
+        self, probe_type: ProbeType, instance: ContainerInstance
+    ) -> Iterator[TickEntry]:
+        """Yield the ticks that ran a probe of an instance, the newest first."""
+        key = ProbeKey(self.pod.uid, self.container.name, probe_type)
+        timeline = self.past.timeline(key)
+        for index in reversed(timeline.indexes):
+            tick = timeline.tick(index)
+            if tick is None or tick.container_id != instance.container_id:
+                continue
+            if tick.attempts or tick.result is not None:
+                yield tick
+
+    def has_started_up_once(self, instance: ContainerInstance) -> bool:
+        """Return whether the startup probe of an instance has succeeded."""
+        return any(
+            tick.stored.after is Result.SUCCESS
+            for tick in self.ticks(ProbeType.STARTUP, instance)
+        )
+
+    def is_condition_true(self, name: str) -> bool:
+        """Return whether a condition of the pod is True."""
+        condition = self.pod_status.condition(name)
+        return condition is not None and condition.status is ConditionStatus.TRUE

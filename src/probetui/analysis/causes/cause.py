@@ -1,0 +1,182 @@
+"""Causes, outlooks and remedies as values; `presentation.cause` makes text of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from enum import StrEnum
+
+from msgspec import Struct
+
+from probetui.analysis.causes.kinds import CauseKind
+from probetui.analysis.container_history import ContainerInstance
+from probetui.k8s.probe import ProbeType
+from probetui.kubelet.journal import BackoffEntry, ListenersEntry, TickEntry
+
+
+class Hook(StrEnum):
+    """A lifecycle hook, by its name in a manifest."""
+
+    POST_START = "postStart"
+    PRE_STOP = "preStop"
+
+
+class CauseSubject(Struct, frozen=True):
+    """What a cause is about.
+
+    Attributes:
+        container: the container, empty for the pod as a whole.
+        probe: its probe, None if it is about none.
+        hook: its hook, None if it is about none.
+        name: an image, a volume, an object or a condition that it is about.
+    """
+
+    container: str = ""
+    probe: ProbeType | None = None
+    hook: Hook | None = None
+    name: str = ""
+
+
+class Evidence(Struct, frozen=True):
+    """The facts that a cause is read from; each kind has those that it needs.
+
+    Attributes:
+        instance: the instance of the container.
+        tick: the last tick of the probe.
+        count: how often it happened, such as the failures in a row.
+        needed: how often it must happen, or for how many seconds it is delayed.
+        reason: the kubelet's word for it, as a status or an event has it.
+        message: what the kubelet, the runtime or the program said.
+        listeners: where the container listened when a connection was refused.
+        backoff: the wait of the next instance.
+        until: when what goes on is over at the latest.
+        lines: what the program printed last.
+    """
+
+    instance: ContainerInstance | None = None
+    tick: TickEntry | None = None
+    count: int = 0
+    needed: int = 0
+    reason: str = ""
+    message: str = ""
+    listeners: ListenersEntry | None = None
+    backoff: BackoffEntry | None = None
+    until: datetime | None = None
+    lines: tuple[str, ...] = ()
+
+
+NO_EVIDENCE = Evidence()
+
+
+class Cause(Struct, frozen=True):
+    """Why something is as it is.
+
+    Attributes:
+        kind: the kind of cause.
+        subject: what it is about.
+        since: when it began, None if that is not known.
+        evidence: the facts that it is read from.
+        because: the cause of this cause, None if it is the last one known.
+        quirk: something odd that took part, as the startup window.
+    """
+
+    kind: CauseKind
+    subject: CauseSubject
+    since: datetime | None = None
+    evidence: Evidence = NO_EVIDENCE
+    because: Cause | None = None
+    quirk: CauseKind | None = None
+
+    @property
+    def chain(self) -> Iterator[Cause]:
+        """The cause, then that of it, and so on."""
+        cause: Cause | None = self
+        while cause is not None:
+            yield cause
+            cause = cause.because
+
+    @property
+    def root(self) -> Cause:
+        """The last cause of the chain."""
+        *_, last = self.chain
+        return last
+
+
+class OutlookEvent(StrEnum):
+    """What may come next; the names never change."""
+
+    CREATED = "created"
+    STARTED = "started"
+    READY = "ready"
+    RESTARTED = "restarted"
+    PULLED_AGAIN = "pulled-again"
+    TRIED_AGAIN = "tried-again"
+    KILLED = "killed"
+    SIGKILL = "sigkill"
+    STOPPED = "stopped"
+
+
+class OutlookCondition(StrEnum):
+    """What must happen first; the names never change."""
+
+    SUCCESSES = "successes"
+    """So many successes in a row of the probe."""
+    FAILURES = "failures"
+    """So many failures more of the probe."""
+    CAUSE_ENDS = "cause-ends"
+    """What it waits for is over."""
+    SOMEBODY_ACTS = "somebody-acts"
+    """Nothing comes by itself."""
+    STILL_RUNS = "still-runs"
+    """It has not ended by then."""
+
+
+class Outlook(Struct, frozen=True):
+    """What comes next, and when; there is none for what has ended.
+
+    Attributes:
+        what: what comes.
+        earliest: not before this instant, None if that is not known.
+        latest: not after it, None if that is not known.
+        condition: what must happen first, None if it comes by itself.
+        count: how many successes or failures.
+        probe: whose.
+    """
+
+    what: OutlookEvent
+    earliest: datetime | None = None
+    latest: datetime | None = None
+    condition: OutlookCondition | None = None
+    count: int = 0
+    probe: ProbeType | None = None
+
+
+class Remedy(Struct, frozen=True):
+    """What to look at: a field of the manifest, and the page of the catalogue."""
+
+    path: str
+    page: CauseKind
+
+
+class WhyAnswer(Struct, frozen=True):
+    """Why a container is as it is at an instant.
+
+    Attributes:
+        now: why it is as it is.
+        before: why it was as it was when its end began, if its pod is deleted or being
+            deleted and it was not well.
+        last_end: how its last instance ended, if `now` does not say so.
+        outlook: what comes next, None for what has ended.
+        remedy: what to look at, None where nothing is wrong.
+    """
+
+    now: Cause
+    before: Cause | None = None
+    last_end: Cause | None = None
+    outlook: Outlook | None = None
+    remedy: Remedy | None = None
+
+    @property
+    def causes(self) -> tuple[Cause, ...]:
+        """The causes to be told, the most telling one first."""
+        return tuple(filter(None, (self.before, self.now, self.last_end)))

@@ -1,0 +1,291 @@
+"""Who ended an instance, or asked for its end, and how it went."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+
+from probetui.analysis.causes.case import WhyCase
+from probetui.analysis.causes.cause import Cause, Evidence, Hook
+from probetui.analysis.causes.kinds import CauseKind
+from probetui.analysis.causes.probe_failure import probe_cause
+from probetui.analysis.container_history import (
+    FAILED_POST_START,
+    FAILED_PRE_STOP,
+    ContainerInstance,
+)
+from probetui.k8s.probe import ProbeType, SleepAction
+from probetui.k8s.runtime import START_ERRORS
+from probetui.k8s.status import Terminated
+from probetui.kubelet.journal import PROBE_CAUSES, ContainerEntry, ExitCause
+from probetui.kubelet.kuberuntime.grace_period import KillReason
+from probetui.kubelet.kuberuntime.restart import restarts_all_after
+from probetui.kubelet.outcome import Result
+
+SIGKILL, SIGTERM = 9, 15
+_SIGNALLED = 128
+_SECOND = timedelta(seconds=1)
+_DEADLINE = "DeadlineExceeded"
+_DRAINED = frozenset({"Evicted", "Preempting", "NodeShutdown", "Terminated"})
+"""Reasons of pods that the kubelet stops to free their node.
+
+Source: kubelet/eviction/helpers.go, preemption.go, nodeshutdown_manager.go, v1.32.10.
+"""
+
+_End = Callable[[WhyCase, ContainerInstance], Cause | None]
+
+
+def end_cause(case: WhyCase, instance: ContainerInstance) -> Cause:
+    """Return who ended an instance or asked for its end."""
+    for row in _ENDS:
+        if (cause := row(case, instance)) is not None:
+            return cause
+    return _of(case, instance, CauseKind.ENDED_UNSEEN)
+
+
+def signal_of(exited: ContainerEntry) -> int | None:
+    """Return the number of the signal that ended an instance, None if none did."""
+    code = exited.exit_code or 0
+    return exited.signal or (code - _SIGNALLED if code > _SIGNALLED else None)
+
+
+def _of(
+    case: WhyCase, instance: ContainerInstance, kind: CauseKind, message: str = ""
+) -> Cause:
+    end = instance.end
+    return case.cause(
+        kind,
+        None if end is None else end.at,
+        quirk=_how(case, instance),
+        evidence=Evidence(instance=instance, message=message),
+    )
+
+
+def _how(case: WhyCase, instance: ContainerInstance) -> CauseKind | None:
+    """Return what was odd about the way in which it was stopped, if anything was."""
+    stop, exited = instance.stopping, instance.exited
+    if stop is None or exited is None or not stop.grace_period_seconds:
+        return None
+    grace = stop.grace_period_seconds * _SECOND
+    # The exit is seen by a relist each second, the grace period begins with the call.
+    is_late = exited.at - stop.at + _SECOND >= grace
+    if is_late and case.container.pre_stop is not None and _was_cut_off(case, instance):
+        return CauseKind.PRE_STOP_HOOK_CUT_OFF
+    if is_late and signal_of(exited) == SIGKILL and not exited.oom_killed:
+        return CauseKind.SIGTERM_IGNORED
+    return None
+
+
+def _was_cut_off(case: WhyCase, instance: ContainerInstance) -> bool:
+    """Return whether the preStop hook took the whole grace period."""
+    stop = instance.stopping
+    if stop is None or stop.grace_period_seconds is None:
+        return False
+    limit = stop.at + stop.grace_period_seconds * _SECOND
+    handler = case.container.pre_stop
+    if isinstance(handler, SleepAction):
+        return handler.seconds * _SECOND >= limit - stop.at
+    return any(
+        failure.event.reason == FAILED_PRE_STOP and failure.at >= limit
+        for failure in case.history.hook_failures
+        if failure.at >= stop.at
+    )
+
+
+def _asker(instance: ContainerInstance) -> ExitCause:
+    end = instance.end
+    return ExitCause.ITSELF if end is None or end.by is None else end.by
+
+
+# -- killed
+
+
+def _hook_failed(case: WhyCase, instance: ContainerInstance) -> Cause | None:
+    stop = instance.stopping
+    if stop is None or stop.reason != KillReason.FAILED_POST_START_HOOK:
+        return None
+    end = stop.at
+    return case.cause(
+        CauseKind.KILLED_BY_POST_START_HOOK,
+        end,
+        quirk=_how(case, instance),
+        hook=Hook.POST_START,
+        evidence=Evidence(
+            instance=instance,
+            message=next(case.hook_failures(FAILED_POST_START, instance), ""),
+        ),
+    )
+
+
+def _probe_killed(case: WhyCase, instance: ContainerInstance) -> Cause | None:
+    """Find a kill by a probe; without other containers it is one of the pod."""
+    by, kill = _asker(instance), instance.kill
+    probe_type = PROBE_CAUSES.get(by)
+    if by is ExitCause.POD and kill is not None:
+        probe_type = kill.key.probe_type
+    if probe_type is None:
+        return None
+    kind = (
+        CauseKind.KILLED_BY_STARTUP
+        if probe_type is ProbeType.STARTUP
+        else CauseKind.KILLED_BY_LIVENESS
+    )
+    end = instance.end
+    return case.cause(
+        kind,
+        None if end is None else end.at,
+        None if kill is None else probe_cause(case, kill),
+        _startup_window(case, instance) or _how(case, instance),
+        probe=probe_type,
+        evidence=Evidence(
+            instance=instance,
+            tick=kill,
+            count=0 if kill is None else kill.run.count,
+            needed=0 if kill is None else kill.run.threshold,
+        ),
+    )
+
+
+def _startup_window(case: WhyCase, instance: ContainerInstance) -> CauseKind | None:
+    """Find a liveness probe that ran before the instance had started up.
+
+    Source: kubelet_rules.py, `inherits_started`; k/k#141155.
+    """
+    kill = instance.kill
+    if (
+        not case.rules.inherits_started
+        or kill is None
+        or kill.key.probe_type is not ProbeType.LIVENESS
+        or case.container.startup_probe is None
+        or not instance.restart_count
+    ):
+        return None
+    began_up = any(
+        tick.sequence < kill.sequence and tick.stored.after is Result.SUCCESS
+        for tick in case.ticks(ProbeType.STARTUP, instance)
+    )
+    return None if began_up else CauseKind.STARTUP_WINDOW
+
+
+def _pod_stopped(case: WhyCase, instance: ContainerInstance) -> Cause | None:
+    if _asker(instance) is not ExitCause.POD:
+        return None
+    reason = case.pod_status.reason
+    kind = CauseKind.KILLED_WITH_POD
+    if reason == _DEADLINE:
+        kind = CauseKind.KILLED_BY_DEADLINE
+    elif reason in _DRAINED:
+        kind = CauseKind.KILLED_BY_DRAIN
+    message = case.pod_status.message
+    return _of(case, instance, kind, message)
+
+
+def _all_restarted(case: WhyCase, instance: ContainerInstance) -> Cause | None:
+    if _asker(instance) is not ExitCause.RESTART_ALL:
+        return None
+    by = _restarter(case, instance)
+    because = None if by is None else end_cause(*by)
+    name = "" if by is None else by[0].container.name
+    end = instance.end
+    return case.cause(
+        CauseKind.KILLED_BY_RESTART_ALL,
+        None if end is None else end.at,
+        because,
+        name=name,
+        evidence=Evidence(instance=instance),
+    )
+
+
+def _restarter(
+    case: WhyCase, instance: ContainerInstance
+) -> tuple[WhyCase, ContainerInstance] | None:
+    """Return the instance whose exit restarted all containers of the pod."""
+    end = instance.end
+    ends: list[tuple[datetime, WhyCase, ContainerInstance]] = []
+    for other in case.others:
+        for ended in other.history.instances:
+            exited = ended.exited
+            if exited is None or exited.by is not ExitCause.ITSELF:
+                continue
+            restarts = restarts_all_after(other.container, exited.exit_code or 0)
+            if restarts and end is not None and exited.at <= end.at:
+                ends.append((exited.at, other, ended))
+    if not ends:
+        return None
+    _, other, ended = max(ends, key=lambda found: found[0])
+    return other, ended
+
+
+_BY_ASKER: Mapping[ExitCause, CauseKind] = {
+    ExitCause.DELETE: CauseKind.KILLED_BY_DELETION,
+    ExitCause.DEFINITION: CauseKind.KILLED_BY_EDIT,
+    ExitCause.USER: CauseKind.KILLED_BY_USER,
+    ExitCause.UNSEEN: CauseKind.ENDED_UNSEEN,
+}
+
+
+def _asked(case: WhyCase, instance: ContainerInstance) -> Cause | None:
+    kind = _BY_ASKER.get(_asker(instance))
+    return None if kind is None else _of(case, instance, kind)
+
+
+# -- exited by itself
+
+
+def _start_failed(case: WhyCase, instance: ContainerInstance) -> Cause | None:
+    exited = instance.exited
+    if exited is None or exited.reason not in START_ERRORS:
+        return None
+    if _asker(instance) is not ExitCause.ITSELF:
+        return None
+    return _of(case, instance, CauseKind.START_FAILED, _last_message(case))
+
+
+def _last_message(case: WhyCase) -> str:
+    status = case.status
+    known = () if status is None else (status.state, status.last_state)
+    messages = (state.message for state in known if isinstance(state, Terminated))
+    return next(filter(None, messages), "")
+
+
+def _out_of_memory(case: WhyCase, instance: ContainerInstance) -> Cause | None:
+    exited = instance.exited
+    if exited is None or not exited.oom_killed:
+        return None
+    return _of(case, instance, CauseKind.OOM_KILLED)
+
+
+def _killed_by_another(case: WhyCase, instance: ContainerInstance) -> Cause | None:
+    exited = instance.exited
+    if exited is None or signal_of(exited) not in {SIGKILL, SIGTERM}:
+        return None
+    return _of(case, instance, CauseKind.KILLED_BY_ANOTHER)
+
+
+def _crashed(case: WhyCase, instance: ContainerInstance) -> Cause | None:
+    exited = instance.exited
+    if exited is None or exited.signal is None:
+        return None
+    return _of(case, instance, CauseKind.ENDED_BY_SIGNAL)
+
+
+def _exited(case: WhyCase, instance: ContainerInstance) -> Cause | None:
+    exited = instance.exited
+    if exited is None:
+        return None
+    kind = CauseKind.EXITED if exited.exit_code else CauseKind.COMPLETED
+    return _of(case, instance, kind)
+
+
+_ENDS: tuple[_End, ...] = (
+    _hook_failed,
+    _probe_killed,
+    _pod_stopped,
+    _all_restarted,
+    _asked,
+    _start_failed,
+    _out_of_memory,
+    _killed_by_another,
+    _crashed,
+    _exited,
+)

@@ -1,0 +1,143 @@
+"""Why an instance that has ended is not followed by another one, or not yet."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from probetui.analysis.causes.case import WhyCase
+from probetui.analysis.causes.cause import Cause, Evidence
+from probetui.analysis.causes.creation import waits_for_init
+from probetui.analysis.causes.deletion import deletion_waits
+from probetui.analysis.causes.endings import end_cause
+from probetui.analysis.causes.kinds import CauseKind
+from probetui.analysis.causes.obstacles import of_the_pod, own_reason, pulling
+from probetui.analysis.causes.rows import Row
+from probetui.analysis.container_history import ContainerInstance
+from probetui.k8s.pod import RestartPolicy
+from probetui.k8s.status import PodPhase
+from probetui.kubelet.journal import PROBE_CAUSES, ExitCause
+from probetui.kubelet.kuberuntime.restart import (
+    effective_restart_policy,
+    is_restarted_after,
+)
+
+
+def pod_deleted(case: WhyCase) -> Cause | None:
+    """Find a deletion, by which nothing is restarted."""
+    last = case.last
+    if last is None or (case.deleted_at is None and not last.is_deleted):
+        return None
+    return _not_restarted(case, CauseKind.POD_DELETED, None, case.deleted_at)
+
+
+def _not_restarted(
+    case: WhyCase,
+    kind: CauseKind,
+    because: Cause | None,
+    since: datetime | None = None,
+    name: str = "",
+) -> Cause:
+    evidence = Evidence(instance=case.last)
+    return case.cause(kind, since, because, name=name, evidence=evidence)
+
+
+def final_exit(case: WhyCase) -> Cause | None:
+    """Find a policy by which this exit is the last one."""
+    last, container = case.last, case.container
+    if last is None or last.exited is None or last.exited.by is ExitCause.RESTART_ALL:
+        return None
+    code = last.exited.exit_code or 0
+    because = end_cause(case, last)
+    if case.is_plain_init and not code:
+        return _not_restarted(case, CauseKind.INIT_CONTAINER_COMPLETED, because)
+    if is_restarted_after(case.pod, container, code):
+        return None
+    if _is_being_restarted(case, last):
+        return None
+    policy = effective_restart_policy(case.pod, container)
+    kind = (
+        CauseKind.RESTART_POLICY_NEVER
+        if policy is RestartPolicy.NEVER
+        else CauseKind.RESTART_POLICY_ON_FAILURE
+    )
+    return _not_restarted(case, kind, because)
+
+
+def _is_being_restarted(case: WhyCase, last: ContainerInstance) -> bool:
+    """Return whether the sync that killed an instance restarts it, whatever its code.
+
+    Source: kuberuntime_manager.go, v1.32.10, computePodActions.
+    """
+    decision, exited = case.history.decision, last.exited
+    if decision is None or exited is None or exited.by not in PROBE_CAUSES:
+        return False
+    return decision.at >= exited.at and not decision.waits
+
+
+def pod_has_ended(case: WhyCase) -> Cause | None:
+    """Find a pod that has Succeeded or Failed."""
+    last = case.last
+    if last is None or not case.is_over:
+        return None
+    has_succeeded = case.pod_status.phase is PodPhase.SUCCEEDED
+    kind = CauseKind.POD_SUCCEEDED if has_succeeded else CauseKind.POD_FAILED
+    return _not_restarted(
+        case, kind, end_cause(case, last), name=case.pod_status.reason
+    )
+
+
+def restart_failed(case: WhyCase) -> Cause | None:
+    """Find what kept the next instance from being created."""
+    return own_reason(case) or of_the_pod(case)
+
+
+def restarted_with_all(case: WhyCase) -> Cause | None:
+    """Find the init container that comes first if all containers are restarted."""
+    last = case.last
+    if (
+        last is None
+        or last.exited is None
+        or last.exited.by is not (ExitCause.RESTART_ALL)
+    ):
+        return None
+    return waits_for_init(case)
+
+
+def back_off(case: WhyCase) -> Cause | None:
+    """Find a wait that is not over."""
+    last, wait = case.last, case.history.waits
+    decision = case.history.decision
+    if last is None or wait is None or decision is None or not decision.waits:
+        return None
+    return case.cause(
+        CauseKind.BACK_OFF,
+        wait.since or wait.at,
+        end_cause(case, last),
+        evidence=Evidence(
+            instance=last,
+            backoff=wait,
+            until=wait.until,
+            count=len(case.history.instances),
+        ),
+    )
+
+
+def restart_due(case: WhyCase) -> Cause | None:
+    """Find an end that the next sync of the pod follows with a start."""
+    last = case.last
+    if last is None:
+        return None
+    return _not_restarted(case, CauseKind.RESTART_DUE, end_cause(case, last))
+
+
+ENDED: tuple[Row, ...] = (
+    pod_deleted,
+    final_exit,
+    pod_has_ended,
+    deletion_waits,
+    pulling,
+    restart_failed,
+    restarted_with_all,
+    back_off,
+    restart_due,
+)

@@ -1,0 +1,170 @@
+"""Why a container that was created is not up, or is up and not ready."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from probetui.analysis.causes.case import WhyCase
+from probetui.analysis.causes.cause import Cause, Evidence, Hook
+from probetui.analysis.causes.deletion import deletion_waits, pod_being_deleted
+from probetui.analysis.causes.kinds import CauseKind
+from probetui.analysis.causes.obstacles import own_reason
+from probetui.analysis.causes.probe_failure import probe_cause
+from probetui.analysis.causes.rows import Row
+from probetui.analysis.readiness import NotReady, Obstacle
+from probetui.k8s.probe import ProbeType
+from probetui.kubelet.outcome import Result
+
+_BY_OBSTACLE: Mapping[tuple[ProbeType, Obstacle], CauseKind] = {
+    (ProbeType.STARTUP, Obstacle.NOT_PROBED): CauseKind.STARTUP_NOT_PROBED,
+    (ProbeType.STARTUP, Obstacle.FAILED): CauseKind.STARTUP_PROBE_FAILS,
+    (ProbeType.STARTUP, Obstacle.ERRORED): CauseKind.STARTUP_PROBE_ERRORS,
+    (ProbeType.READINESS, Obstacle.NOT_PROBED): CauseKind.READINESS_NOT_PROBED,
+    (ProbeType.READINESS, Obstacle.FAILED): CauseKind.READINESS_PROBE_FAILS,
+    (ProbeType.READINESS, Obstacle.ERRORED): CauseKind.READINESS_PROBE_ERRORS,
+    (
+        ProbeType.READINESS,
+        Obstacle.TOO_FEW_SUCCESSES,
+    ): CauseKind.READINESS_TOO_FEW_SUCCESSES,
+}
+
+
+def not_started(case: WhyCase) -> Cause | None:
+    """Find an instance that was created and has not been started."""
+    last = case.last
+    if last is None or case.is_up:
+        return None
+    return own_reason(case) or case.cause(
+        CauseKind.NOT_STARTED_YET, last.created_at, evidence=Evidence(instance=last)
+    )
+
+
+def post_start_hook_running(case: WhyCase) -> Cause | None:
+    """Find its own postStart hook."""
+    last = case.last
+    if last is None or not case.runs_post_start_hook:
+        return None
+    return case.cause(
+        CauseKind.POST_START_HOOK_RUNNING,
+        last.started_at,
+        hook=Hook.POST_START,
+        evidence=Evidence(instance=last),
+    )
+
+
+def waits_for_probe(case: WhyCase) -> Cause | None:
+    """Find the startup probe, or the readiness probe after it."""
+    reason = case.not_ready
+    is_readiness = reason is not None and reason.probe_type is ProbeType.READINESS
+    if reason is None or (is_readiness and case.is_plain_init):
+        return None
+    tick = reason.tick
+    kind = _BY_OBSTACLE[reason.probe_type, reason.obstacle]
+    failed = reason.obstacle in {Obstacle.FAILED, Obstacle.ERRORED}
+    last = case.last
+    return case.cause(
+        kind,
+        reason.since if tick else None if last is None else last.started_at,
+        probe_cause(case, tick) if tick is not None and failed else None,
+        probe=reason.probe_type,
+        evidence=Evidence(
+            instance=last,
+            tick=tick,
+            count=0 if tick is None else tick.run.count,
+            needed=_needed(reason),
+        ),
+    )
+
+
+def _needed(reason: NotReady) -> int:
+    """Return how often it must fail or succeed, or its delay in seconds."""
+    match reason.obstacle:
+        case Obstacle.FAILED:
+            return reason.probe.failure_threshold
+        case Obstacle.NOT_PROBED:
+            return reason.probe.initial_delay_seconds
+        case _:
+            return reason.probe.success_threshold
+
+
+def init_container_runs(case: WhyCase) -> Cause | None:
+    """Find a plain init container, which need not be ready."""
+    last = case.last
+    if last is None or not case.is_plain_init:
+        return None
+    return case.cause(
+        CauseKind.RUNNING, last.started_at, evidence=Evidence(instance=last)
+    )
+
+
+def liveness_fails(case: WhyCase) -> Cause | None:
+    """Find a liveness probe that fails or cannot be run, and has not killed yet."""
+    last = case.last
+    tick = None if last is None else case.last_tick(ProbeType.LIVENESS, last)
+    probe = case.container.liveness_probe
+    if tick is None or probe is None or tick.result is Result.SUCCESS:
+        return None
+    is_error = tick.result is None
+    return case.cause(
+        CauseKind.LIVENESS_PROBE_ERRORS if is_error else CauseKind.LIVENESS_PROBE_FAILS,
+        tick.timing.started_at,
+        probe_cause(case, tick),
+        probe=ProbeType.LIVENESS,
+        evidence=Evidence(
+            instance=last,
+            tick=tick,
+            count=tick.run.count,
+            needed=probe.failure_threshold,
+        ),
+    )
+
+
+def readiness_gate(case: WhyCase) -> Cause | None:
+    """Find a readiness gate that is not True."""
+    for gate in case.pod.readiness_gates:
+        if not case.is_condition_true(gate):
+            condition = case.pod_status.condition(gate)
+            return case.cause(
+                CauseKind.READINESS_GATE_UNSET,
+                name=gate,
+                evidence=Evidence(
+                    message="" if condition is None else condition.message
+                ),
+            )
+    return None
+
+
+def another_container(case: WhyCase) -> Cause | None:
+    """Find another container that keeps the pod from being ready."""
+    for other in case.others:
+        if other.is_plain_init:
+            continue
+        if not other.is_up or other.not_ready is not None:
+            return case.cause(
+                CauseKind.OTHER_CONTAINER_NOT_READY,
+                None,
+                other.why,
+                name=other.container.name,
+            )
+    return None
+
+
+def ready(case: WhyCase) -> Cause:
+    """Return that nothing is wrong."""
+    last = case.last
+    since = None if last is None else last.started_at
+    return case.cause(CauseKind.READY, since, evidence=Evidence(instance=last))
+
+
+RUNNING: tuple[Row, ...] = (
+    deletion_waits,
+    pod_being_deleted,
+    not_started,
+    post_start_hook_running,
+    waits_for_probe,
+    init_container_runs,
+    liveness_fails,
+    another_container,
+    readiness_gate,
+    ready,
+)

@@ -1,0 +1,373 @@
+"""Why a container is as it is: every state that a pod, container or hook can be in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from probetui.analysis.causes.cause import OutlookCondition, OutlookEvent
+from probetui.analysis.causes.kinds import CauseKind as Kind
+from probetui.debugger.commands import KillContainer
+from probetui.engine.inputs import DeletePod
+from probetui.k8s.environment import ConfigMapKeyRef
+from probetui.k8s.pod import Container, EnvVar, PullPolicy, RestartPolicy
+from probetui.k8s.probe import ExecAction, ProbeType
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.effects import (
+    CreateContainer,
+    PullImage,
+    RunHook,
+    RunPodSandbox,
+    StartContainer,
+)
+from tests.analysis.causes.bench import STUBBORN, CauseBench, exits, kinds, takes
+from tests.builders import a_container, a_pod, a_probe, at
+from tests.drive.engine_bench import ERRS, FAILS, SUCCEEDS, always, probing
+
+HOOK = ExecAction(("warm-up",))
+EVERY_SECOND = a_probe(period_seconds=1, failure_threshold=3)
+
+
+def a_sidecar(name: str = "proxy", **fields: Any) -> Container:
+    return a_container(name, restart_policy=RestartPolicy.ALWAYS, **fields)
+
+
+class TestNeverCreated:
+    def test_it_waits_for_an_init_container_with_that_ones_own_cause(self) -> None:
+        pod = a_pod(init_containers=(a_container("migrate"),))
+        bench = CauseBench(pod, lives={"migrate": (exits(1, 2),)})
+
+        answer = bench.answer(30)
+
+        assert kinds(answer) == [
+            Kind.WAITS_FOR_INIT_CONTAINER,
+            Kind.BACK_OFF,
+            Kind.EXITED,
+        ]
+        assert answer.now.subject.name == "migrate"
+        assert answer.now.root.subject.container == "migrate"
+
+    def test_it_waits_for_a_sidecar_that_exits_before_its_first_startup_tick(
+        self,
+    ) -> None:
+        sidecar = a_sidecar(startup_probe=a_probe(period_seconds=10))
+        bench = CauseBench(
+            a_pod(init_containers=(sidecar,)), lives={"proxy": (exits(0, 0.2),)}
+        )
+
+        answer = bench.answer(9)
+
+        assert kinds(answer) == [Kind.WAITS_FOR_SIDECAR, Kind.BACK_OFF, Kind.COMPLETED]
+        assert answer.now.subject.probe is ProbeType.STARTUP
+        assert answer.now.evidence.count == 2
+
+    def test_a_sidecar_is_waited_for_until_its_startup_probe_succeeds(self) -> None:
+        sidecar = a_sidecar(startup_probe=EVERY_SECOND)
+        pod = a_pod(init_containers=(sidecar,))
+        bench = CauseBench(pod, probing=probing(startup=always(FAILS)))
+
+        assert bench.chain(2.5) == [
+            Kind.WAITS_FOR_SIDECAR,
+            Kind.STARTUP_PROBE_FAILS,
+            Kind.PROBE_FAILED,
+        ]
+
+    def test_it_waits_for_the_hook_of_the_container_before_it(self) -> None:
+        pod = a_pod(a_container("first", post_start=HOOK), a_container("app"))
+        bench = CauseBench(pod, dealing=takes(RunHook, 60))
+
+        answer = bench.answer(40)
+
+        assert kinds(answer) == [
+            Kind.WAITS_FOR_POST_START_HOOK,
+            Kind.POST_START_HOOK_RUNNING,
+        ]
+        assert answer.now.subject.name == "first"
+        assert answer.now.since == at(0)
+        assert bench.chain(41, "first") == [Kind.POST_START_HOOK_RUNNING]
+        assert bench.chain(70) == [Kind.READY]
+        assert bench.chain(70, "first") == [Kind.READY]
+
+    def test_its_image_is_being_pulled(self) -> None:
+        bench = CauseBench(
+            a_pod(), absent=["busybox:1.36"], dealing=takes(PullImage, 40)
+        )
+
+        answer = bench.answer(10)
+
+        assert kinds(answer) == [Kind.IMAGE_PULLING]
+        assert answer.now.since == at(0)
+
+    def test_another_container_is_started_before_it(self) -> None:
+        pod = a_pod(a_container("first", image="big:1"), a_container("app"))
+        bench = CauseBench(pod, absent=["big:1"], dealing=takes(PullImage, 40))
+
+        assert bench.chain(10) == [Kind.WAITS_FOR_START_BEFORE, Kind.IMAGE_PULLING]
+
+    @pytest.mark.parametrize("seconds", [1, 15])
+    def test_its_image_cannot_be_pulled(self, seconds: float) -> None:
+        bench = CauseBench(
+            a_pod(), absent=["busybox:1.36"], dealing=takes(PullImage, 0, "no such")
+        )
+
+        answer = bench.answer(seconds)
+
+        assert kinds(answer) == [Kind.IMAGE_PULL_FAILED]
+        assert answer.now.subject.name == "busybox:1.36"
+        assert "no such" in answer.now.evidence.message
+        assert answer.remedy is not None
+        assert answer.remedy.path == "spec.containers[0].image"
+
+    def test_its_image_may_never_be_pulled(self) -> None:
+        pod = a_pod(a_container(image_pull_policy=PullPolicy.NEVER))
+        bench = CauseBench(pod, images=frozenset(), absent=["busybox:1.36"])
+
+        assert bench.chain(5) == [Kind.IMAGE_NEVER_PULLED]
+
+    def test_a_config_map_is_missing(self) -> None:
+        variable = EnvVar("A", value_from=ConfigMapKeyRef("settings", "a"))
+        bench = CauseBench(a_pod(a_container(env=(variable,))))
+
+        answer = bench.answer(5)
+
+        assert kinds(answer) == [Kind.MISSING_CONFIG_MAP]
+        assert answer.now.subject.name == "settings"
+
+    @pytest.mark.parametrize(
+        ("call", "kind"),
+        [
+            (RunPodSandbox, Kind.SANDBOX_FAILED),
+            (CreateContainer, Kind.RUNTIME_REFUSED),
+            (StartContainer, Kind.START_ERROR),
+        ],
+    )
+    def test_the_runtime_refuses(self, call: type, kind: Kind) -> None:
+        bench = CauseBench(a_pod(), dealing=takes(call, 0, "refused"))
+
+        answer = bench.answer(3)
+
+        assert kinds(answer) == [kind]
+        assert "refused" in answer.now.evidence.message
+
+    def test_the_pod_failed_first(self) -> None:
+        pod = a_pod(
+            init_containers=(a_container("migrate"),),
+            restart_policy=RestartPolicy.NEVER,
+        )
+        bench = CauseBench(pod, lives={"migrate": (exits(1, 2),)})
+
+        answer = bench.answer(30)
+
+        assert kinds(answer) == [
+            Kind.POD_ENDED_FIRST,
+            Kind.WAITS_FOR_INIT_CONTAINER,
+            Kind.RESTART_POLICY_NEVER,
+            Kind.EXITED,
+        ]
+        assert answer.outlook is None
+
+
+class TestUp:
+    def test_a_startup_probe_that_has_not_run(self) -> None:
+        pod = a_pod(a_container(startup_probe=a_probe(initial_delay_seconds=30)))
+
+        assert CauseBench(pod).chain(5) == [Kind.STARTUP_NOT_PROBED]
+
+    def test_a_probe_that_cannot_be_run(self) -> None:
+        pod = a_pod(a_container(readiness_probe=EVERY_SECOND))
+        bench = CauseBench(pod, probing=probing(readiness=always(ERRS)))
+
+        assert bench.chain(5)[0] is Kind.READINESS_PROBE_ERRORS
+
+    def test_readiness_needs_successes(self) -> None:
+        pod = a_pod(a_container(readiness_probe=a_probe(success_threshold=3)))
+
+        answer = CauseBench(pod).answer(11)
+
+        assert kinds(answer) == [Kind.READINESS_TOO_FEW_SUCCESSES]
+        assert answer.outlook is not None
+        assert answer.outlook.condition is OutlookCondition.SUCCESSES
+        assert answer.outlook.count == 3 - answer.now.evidence.count
+
+    def test_another_container_is_not_ready(self) -> None:
+        other = a_container("web", readiness_probe=EVERY_SECOND)
+        pod = a_pod(a_container("app"), other)
+        bench = CauseBench(pod, probing=probing(readiness=always(FAILS)))
+
+        assert bench.chain(10) == [
+            Kind.OTHER_CONTAINER_NOT_READY,
+            Kind.READINESS_PROBE_FAILS,
+            Kind.PROBE_FAILED,
+        ]
+
+    def test_a_readiness_gate_is_unset(self) -> None:
+        pod = a_pod(readiness_gates=("example.com/lb",))
+
+        answer = CauseBench(pod).answer(10)
+
+        assert kinds(answer) == [Kind.READINESS_GATE_UNSET]
+        assert answer.outlook is not None
+        assert answer.outlook.condition is OutlookCondition.SOMEBODY_ACTS
+
+    def test_liveness_counts_towards_a_kill(self) -> None:
+        pod = a_pod(a_container(liveness_probe=EVERY_SECOND))
+        bench = CauseBench(pod, probing=probing(liveness=always(FAILS)))
+
+        answer = bench.answer(2.5)
+
+        assert kinds(answer) == [Kind.LIVENESS_PROBE_FAILS, Kind.PROBE_FAILED]
+        assert answer.outlook is not None
+        assert answer.outlook.what is OutlookEvent.KILLED
+        assert answer.outlook.count == 3 - answer.now.evidence.count
+
+    def test_nothing_is_wrong(self) -> None:
+        answer = CauseBench(a_pod()).answer(10)
+
+        assert kinds(answer) == [Kind.READY]
+        assert answer.outlook is None
+        assert answer.remedy is None
+
+
+class TestEnds:
+    def test_exit_0_under_always_backs_off(self) -> None:
+        answer = CauseBench(a_pod(), lives={"app": (exits(0),)}).answer(9)
+
+        assert kinds(answer) == [Kind.BACK_OFF, Kind.COMPLETED]
+
+    def test_a_back_off_ends_between_two_instants(self) -> None:
+        answer = CauseBench(a_pod(), lives={"app": (exits(1),)}).answer(9)
+
+        outlook = answer.outlook
+        assert outlook is not None
+        assert outlook.earliest is not None
+        assert outlook.latest is not None
+        assert outlook.latest > outlook.earliest == at(18)
+
+    def test_a_killed_job_that_exited_with_0_is_not_restarted(self) -> None:
+        pod = a_pod(
+            a_container(liveness_probe=EVERY_SECOND),
+            restart_policy=RestartPolicy.ON_FAILURE,
+        )
+        bench = CauseBench(pod, probing=probing(liveness=always(FAILS)))
+
+        answer = bench.answer(60)
+
+        assert kinds(answer) == [
+            Kind.RESTART_POLICY_ON_FAILURE,
+            Kind.KILLED_BY_LIVENESS,
+            Kind.PROBE_FAILED,
+        ]
+        assert answer.outlook is None
+
+    def test_a_failed_hook_killed_it(self) -> None:
+        pod = a_pod(a_container(post_start=HOOK))
+        bench = CauseBench(pod, dealing=takes(RunHook, 0, "exited with 1"))
+
+        answer = bench.answer(5)
+
+        assert answer.now.root.kind is Kind.KILLED_BY_POST_START_HOOK
+
+    def test_a_deadline_killed_it(self) -> None:
+        bench = CauseBench(a_pod(active_deadline_seconds=10))
+
+        assert bench.chain(60) == [Kind.POD_FAILED, Kind.KILLED_BY_DEADLINE]
+
+    def test_a_user_killed_it(self) -> None:
+        pod = a_pod()
+        bench = CauseBench(pod)
+        bench.run_until(5)
+        bench.send(KillContainer(pod.uid, "app"))
+
+        answer = bench.answer(8)
+
+        assert answer.last_end is not None
+        assert answer.last_end.kind is Kind.KILLED_BY_USER
+
+    def test_the_startup_window_is_named_where_it_took_part(self) -> None:
+        pod = a_pod(
+            a_container(
+                startup_probe=a_probe(period_seconds=4, failure_threshold=30),
+                liveness_probe=a_probe(period_seconds=1, failure_threshold=1),
+            )
+        )
+        bench = CauseBench(
+            pod,
+            config=KubeletConfig(version="1.36"),
+            probing=probing(
+                startup=lambda age: SUCCEEDS if age > 8 else FAILS,
+                liveness=lambda age: SUCCEEDS if 8 < age < 20 else FAILS,
+            ),
+        )
+
+        answers = [bench.answer(second) for second in range(18, 30)]
+
+        ends = [answer.last_end for answer in answers if answer.last_end is not None]
+        assert Kind.STARTUP_WINDOW in {end.quirk for end in ends}
+
+
+class TestDeletion:
+    def test_it_waits_for_the_pull_that_runs(self) -> None:
+        pod = a_pod()
+        bench = CauseBench(pod, absent=["busybox:1.36"], dealing=takes(PullImage, 40))
+        bench.run_until(10)
+        bench.send(DeletePod(pod.uid))
+
+        answer = bench.answer(20)
+
+        assert kinds(answer) == [Kind.DELETION_WAITS_FOR_SYNC, Kind.IMAGE_PULLING]
+        assert answer.now.since == at(10)
+
+    def test_sigterm_is_ignored(self) -> None:
+        pod = a_pod()
+        bench = CauseBench(pod, lives={"app": (STUBBORN,)})
+        bench.run_until(10)
+        bench.send(DeletePod(pod.uid))
+
+        answer = bench.answer(20)
+
+        assert kinds(answer) == [Kind.SIGTERM_IGNORED, Kind.KILLED_BY_DELETION]
+        assert answer.outlook is not None
+        assert (answer.outlook.what, answer.outlook.earliest) == (
+            OutlookEvent.SIGKILL,
+            at(40),
+        )
+
+    def test_a_hook_runs_first_and_is_cut_off(self) -> None:
+        pod = a_pod(a_container(pre_stop=HOOK), termination_grace_period_seconds=10)
+        bench = CauseBench(pod, dealing=takes(RunHook, 60))
+        bench.run_until(10)
+        bench.send(DeletePod(pod.uid))
+
+        answer = bench.answer(15)
+
+        assert kinds(answer) == [Kind.PRE_STOP_HOOK_RUNNING, Kind.KILLED_BY_DELETION]
+        assert answer.now.evidence.until == at(20)
+        gone = bench.answer(30)
+        assert kinds(gone) == [Kind.POD_DELETED]
+        assert gone.outlook is None
+
+    def test_a_sidecar_is_stopped_after_the_containers_it_serves(self) -> None:
+        pod = a_pod(a_container(), init_containers=(a_sidecar(),))
+        bench = CauseBench(pod, lives={"app": (STUBBORN,)})
+        bench.run_until(10)
+        bench.send(DeletePod(pod.uid))
+
+        assert bench.chain(20, "proxy") == [
+            Kind.SIDECAR_STOPS_LATER,
+            Kind.SIGTERM_IGNORED,
+            Kind.KILLED_BY_DELETION,
+        ]
+
+    def test_of_a_deleted_pod_it_is_told_why_it_was_not_well(self) -> None:
+        pod = a_pod(a_container(readiness_probe=EVERY_SECOND))
+        bench = CauseBench(pod, probing=probing(readiness=always(FAILS)))
+        bench.run_until(10)
+        bench.send(DeletePod(pod.uid))
+
+        answer = bench.answer(60)
+
+        assert kinds(answer) == [Kind.POD_DELETED]
+        assert answer.before is not None
+        assert answer.before.kind is Kind.READINESS_PROBE_FAILS
+        assert answer.outlook is None
