@@ -75,9 +75,7 @@ def test_another_probe_starts_at_its_newest_tick() -> None:
     assert ui_state.cursor is None
 
 
-def choose_with_failing(
-    ui_state: UiState, kind: ProbeType, *, follows_trouble: bool = False
-) -> None:
+def choose_with_failing(ui_state: UiState, kind: ProbeType) -> None:
     """Choose the container of the scene as if only that probe of it failed."""
     pod = ui_state.view_model.snapshot.pods[-1]
     container = pod.containers[1]
@@ -93,8 +91,7 @@ def choose_with_failing(
         )
         for probe in container.probes
     )
-    chosen = (pod, replace(container, probes=probes))
-    ui_state.choose(chosen, follows_trouble=follows_trouble)
+    ui_state.choose((pod, replace(container, probes=probes)))
 
 
 def probe_shown(ui_state: UiState) -> ProbeKey:
@@ -112,26 +109,28 @@ def test_a_selected_tick_keeps_its_probe_when_another_fails() -> None:
     ui_state.move_cursor(-1)
     assert ui_state.cursor is not None
 
-    choose_with_failing(ui_state, other, follows_trouble=True)
+    choose_with_failing(ui_state, other)
     assert probe_shown(ui_state).probe_type is shown
 
     ui_state.cursor = None
-    choose_with_failing(ui_state, other, follows_trouble=True)
+    choose_with_failing(ui_state, other)
     assert probe_shown(ui_state).probe_type is other
 
 
-def test_the_selected_probe_stays_when_another_fails() -> None:
-    ui_state = ui_state_of(SCENES["gated"](), place=0)
+def test_a_probe_that_was_changed_stays_when_another_fails() -> None:
+    ui_state = ui_state_of(SCENES["gated"](), place=1)
     choose_with_failing(ui_state, ProbeType.LIVENESS)
+    ui_state.acted_on = probe_shown(ui_state)
 
     choose_with_failing(ui_state, ProbeType.READINESS)
 
     assert probe_shown(ui_state).probe_type is ProbeType.LIVENESS
 
 
-def test_the_most_urgent_probe_is_selected_with_another_container() -> None:
-    ui_state = ui_state_of(SCENES["gated"](), place=0)
+def test_a_probe_that_was_changed_stays_until_another_container_is_chosen() -> None:
+    ui_state = ui_state_of(SCENES["gated"](), place=1)
     choose_with_failing(ui_state, ProbeType.LIVENESS)
+    ui_state.acted_on = probe_shown(ui_state)
 
     choose(ui_state, 0)
     choose_with_failing(ui_state, ProbeType.READINESS)

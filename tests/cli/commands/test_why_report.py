@@ -73,7 +73,8 @@ def test_it_explains_the_containers_that_exited(
 
     out = capsys.readouterr().out
     assert status == 0
-    assert out.startswith("web/app\n")
+    assert out.startswith("web/app is up, and its liveness probe failed 2 of 3 times")
+    assert "Its instance 2 was killed at " in out
     assert "The liveness probe killed it: failure 3 of 3 in a row" in out
     assert "grace period 20s (the pod's terminationGracePeriodSeconds)." in out
     assert """    cat '/tmp/it'"'"'s here'\n""" in out
@@ -89,7 +90,7 @@ def test_it_explains_the_given_container(
     status = run(["why", str(record), name])
 
     assert status == 0
-    assert capsys.readouterr().out.startswith("web/quiet\n")
+    assert capsys.readouterr().out.startswith("web/quiet is up and ready")
 
 
 def test_it_explains_all_containers_of_a_pod(
@@ -98,7 +99,9 @@ def test_it_explains_all_containers_of_a_pod(
     run(["why", "web", str(record)])
 
     headings = [
-        line for line in capsys.readouterr().out.splitlines() if line[:1].strip()
+        line.split()[0]
+        for line in capsys.readouterr().out.splitlines()
+        if line[:1].strip()
     ]
     assert headings == ["web/app", "web/quiet"]
 
@@ -141,8 +144,7 @@ def test_a_container_that_never_exited_is_explained_by_its_last_decisions(
 
     out = capsys.readouterr().out
     assert "Tick #3, liveness of web/app, at " in out
-    assert "web/quiet\n" in out
-    assert "No tick and no exit yet" in out
+    assert "web/quiet is up and ready; it was started at " in out
 
 
 @pytest.mark.parametrize(
@@ -225,7 +227,10 @@ def test_json_has_the_last_ticks_of_a_running_container(
     run(["why", str(path), "app", "-o", "json"])
 
     (report,) = json.loads(capsys.readouterr().out)
-    (explanation,) = report["explanations"]
+    answer, explanation = report["explanations"]
+    assert answer["subject"].startswith("web/app is up and ready")
+    assert [cause["kind"] for cause in report["causes"]] == ["ready"]
+    assert report["remedy"] is report["outlook"] is None
     assert explanation["subject"].startswith("Tick #")
     assert explanation["command"] == """cat '/tmp/it'"'"'s here'"""
     assert report["instances"][0]["exitedAt"] is None
@@ -271,9 +276,9 @@ def test_it_prints_three_lines_for_each_container(
     assert run(["why", str(record), "web", "--short"]) == 0
 
     first, second = capsys.readouterr().out.split("\n\n")
-    assert first.startswith("web/app: The liveness probe killed it")
+    assert first.startswith("web/app is up, and its liveness probe failed 2 of 3")
     assert [line[:2] for line in first.splitlines()] == ["we", "  ", "  "]
-    assert second.startswith("web/quiet: ")
+    assert second.startswith("web/quiet is up and ready")
 
 
 def test_it_prints_markdown_for_a_ticket(

@@ -43,13 +43,13 @@ def unmet(
     [
         pytest.param(
             "containers: {app: {startup: [{result: failure, output: db is down}]}}",
-            "app: it has not started: its startup probe failed 4 times in a row "
-            "since +1.0s; the last one failed after 5ms: db is down",
+            "app is not up: its startup probe failed 4 of 99 times in a row since "
+            "+1.0s, because the probe failed after 5ms: db is down",
             id="startup",
         ),
         pytest.param(
             "containers: {app: {readiness: [{result: failure, output: db is down}]}}",
-            "app: it is not ready: its readiness probe failed",
+            "app is not ready: its readiness probe failed 4 times in a row",
             id="readiness",
         ),
     ],
@@ -85,7 +85,8 @@ def test_nothing_is_told_of_a_success_and_of_an_occurrence(
     [
         pytest.param(
             "containers: {app: [{lasts: 1s, exitCode: 3}]}",
-            "app: it has exited with 3",
+            "app is in back-off of 10s, counted from its exit at +2.0s, because it "
+            "exited by itself with 3 at +2.0s, 1.0s after its start",
             id="exited",
         ),
     ],

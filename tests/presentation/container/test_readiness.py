@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from probetui.analysis.container_history import SessionHistory
 from probetui.drive.scenario.behavior import InstanceBehavior, ProbeAnswer
 from probetui.engine.inputs import DeletePod
 from probetui.k8s.pod import Pod, RestartPolicy
 from probetui.presentation.container.why import report_explanations, why_report
-from probetui.presentation.text.view import TimeFormatter, View
-from probetui.presentation.tick.why import WhyContext
-from tests.builders import START, a_container, a_pod, an_exec_probe
+from tests.builders import a_container, a_pod, an_exec_probe
 from tests.drive.engine_bench import (
     ERRS,
     FAILS,
@@ -25,9 +22,7 @@ from tests.drive.engine_bench import (
     in_turn,
     probing,
 )
-
-VIEW = View(TimeFormatter(START, START, zone=UTC))
-SUBJECT = "Readiness of web/app"
+from tests.presentation.container.test_why import case_of, past_of
 
 
 def a_probed_pod(policy: RestartPolicy = RestartPolicy.ALWAYS, **fields: Any) -> Pod:
@@ -38,27 +33,17 @@ def a_probed_pod(policy: RestartPolicy = RestartPolicy.ALWAYS, **fields: Any) ->
 def explained(
     pod: Pod, *, delete_at: float | None = None, seconds: float = 40, **script: Any
 ) -> list[str]:
-    """Return what a session's `why` says of readiness, as sentences."""
+    """Return the first explanation of a session's `why`, line by line."""
     bench = EngineBench(pod, **script)
     if delete_at is not None:
         bench.run_until(delete_at)
         bench.send(DeletePod(pod.uid))
     bench.run_until(seconds)
-    past = SessionHistory(bench.journal)
-    past.add_entries(bench.journal, 0)
-    context = WhyContext(
-        pod,
-        "web/app",
-        "app",
-        past.pod_ip(pod.uid),
-        past.container(pod.uid, "app"),
-        VIEW,
-    )
-    explanations = report_explanations(context, past, pod.uid)
-    lines = why_report(context, past, pod.uid)
-    about = [given for given in explanations if given.subject == SUBJECT]
-    assert (f"  {SUBJECT}" in lines) == bool(about)
-    return [sentence for given in about for sentence in given.sentences]
+    past = past_of(bench.journal)
+    context = case_of(past, pod)
+    first, *_ = report_explanations(context, past, pod.uid)
+    assert why_report(context, past, pod.uid)[0] == first.subject
+    return [first.subject, *first.sentences]
 
 
 def readiness(answer: Callable[[float], ProbeAnswer]) -> dict[str, Any]:
@@ -66,20 +51,21 @@ def readiness(answer: Callable[[float], ProbeAnswer]) -> dict[str, Any]:
 
 
 def test_a_container_that_fails_its_probe_shows_the_run_and_the_last_answer() -> None:
-    first, outlook = explained(a_probed_pod(), **readiness(always(FAILS)))
+    first, last, outlook = explained(a_probed_pod(), **readiness(always(FAILS)))
 
-    assert first.startswith("It is not ready: its readiness probe failed ")
+    assert first.startswith("web/app is not ready: its readiness probe failed ")
     assert " times in a row since " in first
-    assert first.endswith("the last one failed after 0ms: not well.")
+    assert last == "because the probe failed after 0ms: not well"
     assert outlook == (
-        "One success, and it is ready. No failure of this probe restarts it."
+        "One success of its readiness probe, and it is ready; no failure of this probe "
+        "restarts it."
     )
 
 
 def test_a_container_that_has_failed_once_has_no_run() -> None:
-    first, _ = explained(a_probed_pod(), seconds=1, **readiness(always(FAILS)))
+    first, *_ = explained(a_probed_pod(), seconds=1, **readiness(always(FAILS)))
 
-    assert "failed once; the last one" in first
+    assert "failed once at " in first
 
 
 def test_successes_before_the_threshold_are_counted() -> None:
@@ -88,26 +74,26 @@ def test_successes_before_the_threshold_are_counted() -> None:
     first, outlook = explained(pod, **readiness(in_turn(FAILS, SUCCEEDS)))
 
     assert "its readiness probe succeeded " in first
-    assert first.endswith(" of 20 times in a row.")
-    assert outlook.startswith("20 successes in a row, and it is ready.")
+    assert first.endswith(" of 20 times in a row")
+    assert "successes in a row of its readiness probe, and it is ready" in outlook
 
 
 def test_a_probe_that_cannot_run_counts_as_nothing() -> None:
-    first, meaning, _ = explained(a_probed_pod(), **readiness(always(ERRS)))
+    first, last, _ = explained(a_probed_pod(), **readiness(always(ERRS)))
 
-    assert "its readiness probe could not run" in first
-    assert "cannot be run" in first
-    assert (
-        meaning == "A probe that cannot run counts as neither a success nor a failure."
+    assert first.endswith(
+        "its readiness probe could not be run, which counts as neither a success nor a "
+        "failure"
     )
+    assert "cannot be run" in last
 
 
 def test_a_probe_that_has_not_run_yet_names_its_delay() -> None:
-    first, _ = explained(a_probed_pod(initial_delay_seconds=300))
+    first, *_ = explained(a_probed_pod(initial_delay_seconds=300))
 
     assert first == (
-        "It is not ready: its readiness probe has not run yet, as initialDelaySeconds "
-        "is 300."
+        "web/app is not ready: its readiness probe has not run yet, as "
+        "initialDelaySeconds is 300"
     )
 
 
@@ -120,21 +106,24 @@ def test_a_startup_probe_comes_before_readiness() -> None:
         )
     )
 
-    first, outlook = explained(pod, probing=probing(startup=always(FAILS)))
+    first, _, outlook = explained(pod, probing=probing(startup=always(FAILS)))
 
     assert "its startup probe failed " in first
+    assert " of 30 times in a row" in first
     assert outlook == (
-        "One success, and it counts as started; its other probes wait for that."
+        "One success of its startup probe, and it counts as started; its other probes "
+        "wait for that."
     )
 
 
 def test_of_a_deleted_container_it_says_how_it_was_and_nothing_of_the_future() -> None:
-    sentences = explained(
+    first, because, end = explained(
         a_probed_pod(), delete_at=30, seconds=100, **readiness(always(FAILS))
     )
 
-    (sentence,) = sentences
-    assert sentence.startswith("It was not ready when deleted: its readiness")
+    assert first.startswith("web/app was not ready: its readiness probe failed ")
+    assert because == "because the probe failed after 0ms: not well"
+    assert end == "That was so until its pod was deleted at 12:00:30.0."
 
 
 @pytest.mark.parametrize(
@@ -150,11 +139,15 @@ def test_of_a_deleted_container_it_says_how_it_was_and_nothing_of_the_future() -
         ),
     ],
 )
-def test_a_container_that_is_ready_or_not_running_is_not_explained(
+def test_a_container_that_is_ready_or_not_running_is_not_called_unready(
     script: dict[str, Any],
 ) -> None:
-    assert explained(a_probed_pod(RestartPolicy.NEVER), **script) == []
+    lines = explained(a_probed_pod(RestartPolicy.NEVER), **script)
+
+    assert "not ready" not in "\n".join(lines)
 
 
 def test_a_container_without_probes_is_ready() -> None:
-    assert explained(a_pod(a_container("app"))) == []
+    first, *_ = explained(a_pod(a_container("app")))
+
+    assert first == "web/app is up and ready; it was started at 12:00:00.0"

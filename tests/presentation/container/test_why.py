@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from probetui.analysis.causes.answer import explain
 from probetui.analysis.container_history import SessionHistory
 from probetui.analysis.timeline import Timeline
 from probetui.debugger.commands import KillContainer, RestartContainer
@@ -83,14 +84,21 @@ def past_of(journal: Sequence[JournalEntry]) -> SessionHistory:
     return past
 
 
-def case_of(past: SessionHistory, pod: Pod, name: str = "app") -> WhyContext:
+def case_of(
+    past: SessionHistory, pod: Pod, name: str = "app", view: View = VIEW
+) -> WhyContext:
+    container = pod.container(name)
+    answer = None
+    if container is not None:
+        answer = explain(pod, container, past, view.now, view.rules)
     return WhyContext(
         pod,
         f"{pod.name}/{name}",
         name,
         past.pod_ip(pod.uid),
         past.container(pod.uid, name),
-        VIEW,
+        view,
+        answer=answer,
     )
 
 
@@ -278,7 +286,11 @@ class TestKill:
             for entry in played(pod, probing=FAILING)
         ]
 
-        assert explained(journal, pod).splitlines()[1].startswith(sentence)
+        lines = explained(journal, pod).splitlines()
+        of_the_exit = next(
+            place for place, text in enumerate(lines) if text.startswith("Exit of")
+        )
+        assert lines[of_the_exit + 1].startswith(sentence)
 
     def test_an_instance_that_could_not_be_started_did_not_exit_on_its_own(
         self,
@@ -394,11 +406,13 @@ class TestBackOff:
     ) -> None:
         pod = a_failing_pod()
         journal = played(pod, 12, lives={"app": CRASHES})
-        case = case_of(past_of(journal), pod)
-        later = replace(case, view=View(TimeFormatter(at(300), START, zone=UTC)))
+        view = View(TimeFormatter(at(300), START, zone=UTC))
+        later = case_of(past_of(journal), pod, view=view)
 
-        text = "\n".join(explain_container(later, None)[0].sentences)
+        head, exit_of = explain_container(later, None)
 
+        assert "not been restarted yet: its back-off of 10s was over" in head.subject
+        text = "\n".join(exit_of.sentences)
         assert "It was in back-off until 12:00:1" in text
         assert "It has not been restarted yet." in text
 
@@ -863,13 +877,12 @@ def test_the_report_has_the_ticks_that_led_to_a_kill_and_the_command() -> None:
     assert "Instances:" in lines
 
 
-def test_a_container_without_history_has_no_tick_and_no_exit() -> None:
+def test_a_container_without_history_has_not_been_created() -> None:
     past = past_of(())
+    first, *_ = why_report(case_of(past, a_failing_pod()), past, "uid")
 
-    assert explained((), a_failing_pod()).endswith("No tick and no exit yet.")
-    assert why_report(case_of(past, a_failing_pod()), past, "uid")[-1].endswith(
-        "no exit yet."
-    )
+    assert first.startswith("web/app has not been created yet: the kubelet has not")
+    assert explained((), a_failing_pod()) == first
 
 
 class TestWithLittleToGoOn:

@@ -197,7 +197,7 @@ def flagged(journal: Sequence[JournalEntry], *, is_oom: bool) -> Sequence[Journa
 def answer_at(journal: Sequence[JournalEntry], pod: Pod, seconds: float) -> list[str]:
     """Return the answer, a text for each of its subjects."""
     view = View(TimeFormatter(at(seconds), START, zone=UTC))
-    context = replace(case_of(past_of(journal), pod), view=view)
+    context = case_of(past_of(journal), pod, view=view)
     return [
         "\n".join((answer.subject, *answer.sentences))
         for answer in explain_container(context, None)
@@ -249,10 +249,10 @@ def test_no_two_sentences_of_an_answer_contradict(
             id="no grace period",
         ),
         pytest.param(
-            "image error", RestartPolicy.ALWAYS, "ErrImagePull: refused", id="image"
+            "image error", RestartPolicy.ALWAYS, "(ErrImagePull): refused", id="image"
         ),
         pytest.param(
-            "start error", RestartPolicy.ALWAYS, "RunContainerError: ref", id="start"
+            "start error", RestartPolicy.ALWAYS, "(RunContainerError): ref", id="start"
         ),
         pytest.param(
             "create error after a run",

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from probetui.analysis.causes.answer import WELL, explain
+from probetui.analysis.causes.cause import WhyAnswer
 from probetui.analysis.container_history import SessionHistory
 from probetui.cli.option_values import recorded_runtime
 from probetui.cli.printing import print_line
@@ -198,12 +200,11 @@ def _pods(recording: Recording, rules: KubeletRules) -> dict[str, Pod]:
 def _selected_containers(
     session: _RecordedSession, name: str, path: Path
 ) -> list[tuple[str, str]]:
-    keys = session.past.containers()
+    keys = [*dict.fromkeys((*session.past.containers(), *_of_manifests(session)))]
     if not keys:
         raise NothingToDoError(f"{path}: it has no containers")
     if not name:
-        ended = [key for key in keys if session.past.container(*key).last_ends]
-        return ended or keys
+        return [key for key in keys if _is_telling(session, key)] or keys
     chosen = [key for key in keys if _is_named(name, session, key)]
     if not chosen:
         known_names = [object_name(session.names, *key) for key in keys]
@@ -212,6 +213,32 @@ def _selected_containers(
             f"{nearest_hint(name, known_names)}"
         )
     return chosen
+
+
+def _of_manifests(session: _RecordedSession) -> Iterator[tuple[str, str]]:
+    """Yield the containers of the manifests, also those that were never created."""
+    for uid, pod in session.pods.items():
+        if uid in session.full_names:
+            yield from ((uid, name) for name in pod.container_names())
+
+
+def _is_telling(session: _RecordedSession, key: tuple[str, str]) -> bool:
+    """Return whether a container has ended once, or is not up and ready."""
+    if session.past.container(*key).last_ends:
+        return True
+    answer = _answer(session, key)
+    return answer is not None and answer.causes[0].kind not in WELL
+
+
+def _answer(session: _RecordedSession, key: tuple[str, str]) -> WhyAnswer | None:
+    """Return why a container is as it is, None if its manifest is not known."""
+    pod_uid, container_name = key
+    pod = session.pods.get(pod_uid)
+    container = None if pod is None else pod.container(container_name)
+    if pod is None or container is None:
+        return None
+    view = session.view
+    return explain(pod, container, session.past, view.now, view.rules, session.pods)
 
 
 def _is_named(text: str, session: _RecordedSession, key: tuple[str, str]) -> bool:
@@ -231,5 +258,6 @@ def _explained(session: _RecordedSession, key: tuple[str, str]) -> ExplainedCont
         session.past.pod_ip(pod_uid),
         session.past.container(pod_uid, container_name),
         session.view,
+        answer=_answer(session, key),
     )
     return ExplainedContainer(namespace, pod_name, pod_uid, context)

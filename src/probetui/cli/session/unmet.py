@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from probetui.analysis.causes.answer import explain
+from probetui.analysis.causes.kinds import CauseKind
 from probetui.analysis.container_history import SessionHistory
 from probetui.cli.printing import Notes
 from probetui.drive.session import Session
 from probetui.headless.condition import ConditionWatch
 from probetui.headless.follow import EndCondition
-from probetui.presentation.container.readiness import obstacle_of
+from probetui.presentation.cause.answer import answer_clause
 from probetui.presentation.plain.steps import step_view
-from probetui.presentation.tick.why import WhyContext
 from probetui.record.masking import Mask
 
 
@@ -27,13 +28,6 @@ def note_obstacles(
     snapshot = session.snapshot
     view = step_view(snapshot, mask)
     for pod, container in watch.unmet():
-        context = WhyContext(
-            pod,
-            f"{pod.name}/{container.name}",
-            container.name,
-            past.pod_ip(pod.uid),
-            past.container(pod.uid, container.name),
-            view,
-        )
-        if reason := obstacle_of(context, past, pod.uid):
-            notes.note(f"{context.shown_name}: {reason}")
+        answer = explain(pod, container, past, view.now, view.rules)
+        if answer.now.kind is not CauseKind.READY:
+            notes.note(f"{pod.name}/{container.name} {answer_clause(answer, view)}")

@@ -31,6 +31,7 @@ from probetui.kubelet.kuberuntime.restart import (
     restarts_all_after,
 )
 from probetui.kubelet.prober.gates import short_id
+from probetui.presentation.cause.answer import explain_answer
 from probetui.presentation.container.back_off import format_due, range_of_wait
 from probetui.presentation.container.exits import (
     NEVER_STARTED,
@@ -40,7 +41,6 @@ from probetui.presentation.container.exits import (
     signal_name,
 )
 from probetui.presentation.container.instances import format_run
-from probetui.presentation.container.readiness import explain_readiness
 from probetui.presentation.container.status_lines import IMAGE_REASONS, NORMAL_WAITS
 from probetui.presentation.probe.refusals import as_sentence, refusal_text
 from probetui.presentation.text.view import View
@@ -491,13 +491,13 @@ def _next_pull(context: WhyContext) -> str:
 
 
 def explain_container(context: WhyContext, tick: TickEntry | None) -> list[Explanation]:
-    """Explain a container: its tick, its last exits, its back-off."""
-    explanations = [] if tick is None else [explain_tick(tick, context)]
+    """Explain a container: why it is as it is, its tick, its last exits."""
+    explanations = [*_about_now(context)]
+    if tick is not None:
+        explanations.append(explain_tick(tick, context))
     explanations += [explain_exit(end, context) for end in context.history.last_ends]
     if (backoff := explain_backoff(context)) is not None:
         explanations.append(backoff)
-    if (waiting := explain_waiting(context)) is not None:
-        explanations.insert(0, waiting)
     if not explanations:
         nothing = "No tick and no exit yet."
         explanations.append(Explanation(f"State of {context.shown_name}", (nothing,)))
@@ -505,16 +505,17 @@ def explain_container(context: WhyContext, tick: TickEntry | None) -> list[Expla
 
 
 def why_report(context: WhyContext, session: SessionHistory, pod_uid: str) -> list[str]:
-    """Format the report of `why`: last exits and waits, or else the last ticks."""
+    """Format the report of `why`: the cause, then last exits or else last ticks."""
     ends = context.history.last_ends
-    lines: list[str] = []
-    for explanation in _about_now(context, session, pod_uid):
+    first, *others = (*_about_now(context), Explanation(context.shown_name, ()))
+    lines = list(first.sentences)
+    for explanation in others[:-1]:
         lines += _paragraph(explanation)
     if ends:
         lines += _report_exits(context, session, ends)
     else:
         lines += _report_ticks(context, session, pod_uid)
-    return [context.shown_name, *_indented(lines)]
+    return [first.subject, *_indented(lines)]
 
 
 def _report_exits(
@@ -540,25 +541,16 @@ def report_explanations(
     """Return the explanations of `why_report`: exits and waits, else the last ticks."""
     keys = session.probes(pod_uid, context.container_name)
     if context.history.last_ends or not keys:
-        readiness = explain_readiness(context, session, pod_uid)
-        return [
-            *([] if readiness is None else [readiness]),
-            *explain_container(context, None),
-        ]
-    return [
-        *_about_now(context, session, pod_uid),
-        *_last_ticks(context, session, keys),
-    ]
+        return explain_container(context, None)
+    return [*_about_now(context), *_last_ticks(context, session, keys)]
 
 
-def _about_now(
-    context: WhyContext, session: SessionHistory, pod_uid: str
-) -> Iterator[Explanation]:
-    """Yield what keeps a container from being started, and from being ready."""
-    yield from filter(
-        None,
-        (explain_waiting(context), explain_readiness(context, session, pod_uid)),
-    )
+def _about_now(context: WhyContext) -> Iterator[Explanation]:
+    """Yield why a container is as it is."""
+    if context.answer is not None:
+        yield from explain_answer(context.answer, context.shown_name, context.view)
+    elif (waiting := explain_waiting(context)) is not None:
+        yield waiting
 
 
 def _last_ticks(
@@ -575,9 +567,6 @@ def _report_ticks(
     context: WhyContext, session: SessionHistory, pod_uid: str
 ) -> Iterator[str]:
     keys = session.probes(pod_uid, context.container_name)
-    if not keys:
-        for explanation in explain_container(context, None):
-            yield from _paragraph(explanation)
     for explanation in _last_ticks(context, session, keys):
         yield from _paragraph(explanation)
         yield from _repeat_lines(explanation)

@@ -8,6 +8,15 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
 
+from probetui.analysis.causes.cause import (
+    Cause,
+    Hook,
+    Outlook,
+    OutlookCondition,
+    OutlookEvent,
+    WhyAnswer,
+)
+from probetui.analysis.causes.kinds import CauseKind
 from probetui.analysis.container_history import (
     ContainerInstance,
     InstanceRun,
@@ -16,6 +25,8 @@ from probetui.analysis.container_history import (
 )
 from probetui.k8s.api.codec import format_time
 from probetui.kubelet.journal import ExitCause
+from probetui.presentation.cause.answer import outlook_sentences, past_words
+from probetui.presentation.cause.predicates import Words, predicate
 from probetui.presentation.container.why import report_explanations, why_report
 from probetui.presentation.container.why_ticket import short_lines, ticket_lines
 from probetui.presentation.report import Part, separated
@@ -125,8 +136,50 @@ class ExplanationObject(_WhyStruct, frozen=True):
     command: str | None
 
 
+class CauseObject(_WhyStruct, frozen=True):
+    """A link of the chain of causes: each is because of the next one.
+
+    `kind` is the name of its page in the catalogue. `name` is what else it is about,
+    such as an image, an object or another container.
+    """
+
+    kind: CauseKind
+    container: str
+    probe: str | None
+    hook: Hook | None
+    name: str | None
+    since: APITime | None
+    sentence: str
+    quirk: CauseKind | None
+
+
+class OutlookObject(_WhyStruct, frozen=True):
+    """What comes next, not before `earliest` and not after `latest`.
+
+    `condition` is what must happen first, `count` times.
+    """
+
+    what: OutlookEvent
+    earliest: APITime | None
+    latest: APITime | None
+    condition: OutlookCondition | None
+    count: int | None
+    sentence: str
+
+
+class RemedyObject(_WhyStruct, frozen=True):
+    """Where to look: a field of the manifest, and a page of the catalogue."""
+
+    path: str
+    page: CauseKind
+
+
 class WhyObject(_WhyStruct, frozen=True):
-    """A container, what its instances came to, and why."""
+    """A container, what its instances came to, and why.
+
+    `causes` is why it is as it is, `before_deletion` why it was not well when its pod
+    was deleted. There is no outlook for what has ended.
+    """
 
     namespace: str
     pod: str
@@ -134,14 +187,25 @@ class WhyObject(_WhyStruct, frozen=True):
     instances: list[InstanceObject]
     instance_runs: list[InstanceRunObject]
     explanations: list[ExplanationObject]
+    causes: list[CauseObject]
+    before_deletion: list[CauseObject]
+    outlook: OutlookObject | None
+    remedy: RemedyObject | None
 
 
 _SCHEMA_NAMES: Mapping[type, str] = {
+    CauseKind: "CauseKind",
+    CauseObject: "Cause",
+    OutlookCondition: "Condition",
+    OutlookEvent: "Event",
     ExitCause: "By",
     ExplanationObject: "Explanation",
+    Hook: "Hook",
     InstanceObject: "Instance",
     InstanceRunObject: "InstanceRun",
     KillObject: "Kill",
+    OutlookObject: "Outlook",
+    RemedyObject: "Remedy",
     WhyObject: "Container",
 }
 
@@ -166,6 +230,51 @@ def _explained(explained: ExplainedContainer, past: SessionHistory) -> WhyObject
             )
             for explanation in report_explanations(context, past, explained.pod_uid)
         ],
+        *_answer(context.answer, context.view),
+    )
+
+
+def _answer(
+    answer: WhyAnswer | None, view: View
+) -> tuple[
+    list[CauseObject], list[CauseObject], OutlookObject | None, RemedyObject | None
+]:
+    """Return causes, those before a deletion, the outlook and the remedy."""
+    if answer is None:
+        return [], [], None, None
+    outlook, remedy, before = answer.outlook, answer.remedy, answer.before
+    return (
+        _chain(answer.now, Words(view)),
+        [] if before is None else _chain(before, past_words(answer, view)),
+        None if outlook is None else _outlook(outlook, view),
+        None if remedy is None else RemedyObject(remedy.path, remedy.page),
+    )
+
+
+def _chain(head: Cause, words: Words) -> list[CauseObject]:
+    return [
+        CauseObject(
+            cause.kind,
+            cause.subject.container,
+            None if cause.subject.probe is None else cause.subject.probe.lower(),
+            cause.subject.hook,
+            cause.subject.name or None,
+            format_time(cause.since),
+            predicate(cause, words),
+            cause.quirk,
+        )
+        for cause in head.chain
+    ]
+
+
+def _outlook(outlook: Outlook, view: View) -> OutlookObject:
+    return OutlookObject(
+        outlook.what,
+        format_time(outlook.earliest),
+        format_time(outlook.latest),
+        outlook.condition,
+        outlook.count or None,
+        " ".join(outlook_sentences(outlook, view)),
     )
 
 

@@ -26,12 +26,11 @@ def short_lines(
 ) -> list[str]:
     """Return at most three lines: the first sentences about what matters most."""
     first = report_explanations(context, session, pod_uid)[0]
-    name, *rest = (context.shown_name, *first.sentences)
-    said, *others = rest
-    return [
-        f"{name}: {said}",
-        *(f"  {line}" for line in (*others[:1], *others[1:][-1:])),
-    ]
+    lines = (first.subject, *first.sentences)
+    if context.answer is None:
+        lines = (f"{context.shown_name}: {first.sentences[0]}", *first.sentences[1:])
+    said, *others = lines
+    return [said, *(f"  {line}" for line in (*others[:1], *others[1:][-1:]))]
 
 
 def ticket_lines(

@@ -10,6 +10,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from probetui.analysis.causes.cause import WhyAnswer
 from probetui.analysis.container_history import NO_HISTORY, ContainerHistory
 from probetui.analysis.reproduce import command_note, reproduce_command
 from probetui.analysis.timeline import Timeline
@@ -54,7 +55,8 @@ class WhyContext(Struct, frozen=True):
 
     `pod` is None where its manifest is not known; the grace periods are then those of
     the journal, and no command can be named. `name` is `pod/container`. `next_pull_at`
-    is when the back-off of its image is over, if that is known.
+    is when the back-off of its image is over, if that is known. `answer` is why the
+    container is as it is, None if its manifest is not known.
     """
 
     pod: Pod | None
@@ -64,6 +66,7 @@ class WhyContext(Struct, frozen=True):
     history: ContainerHistory
     view: View
     next_pull_at: datetime | None = None
+    answer: WhyAnswer | None = None
 
     @property
     def container(self) -> Container | None:

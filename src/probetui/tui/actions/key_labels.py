@@ -9,7 +9,6 @@ from textual.binding import ActiveBinding
 from textual.keys import key_to_character
 
 from probetui.tui.actions.action import Group
-from probetui.tui.actions.keymap import NO_KEY
 from probetui.tui.actions.table import ACTIONS_BY_ID
 
 _NAMES = {
@@ -96,7 +95,7 @@ def active_labels(bindings: Mapping[str, ActiveBinding]) -> list[KeyLabel]:
     keys: dict[str, list[str]] = {}
     first: dict[str, ActiveBinding] = {}
     for key, active in bindings.items():
-        if active.binding.id and active.enabled and key != NO_KEY:
+        if active.binding.id and active.enabled:
             keys.setdefault(active.binding.id, []).append(key)
             first.setdefault(active.binding.id, active)
     return [

@@ -8,7 +8,6 @@ from textual import on
 from textual.binding import BindingType
 from textual.screen import Screen
 
-from probetui.k8s.probe import ProbeType
 from probetui.tui.actions.action import KeyContext
 from probetui.tui.actions.key_labels import footer_labels
 from probetui.tui.actions.table import ACTIONS, bindings
@@ -53,7 +52,8 @@ class ActionScreen(StatefulScreen, MinimumSizeScreen[None], inherit_bindings=Fal
         if subject is not None and subject.probe is not None:
             probes = subject.container.probes
             index = probes.index(subject.probe) + step
-            self._select_probe(probes[index % len(probes)].key.probe_type)
+            self.ui_state.wanted_probe = probes[index % len(probes)].key.probe_type
+            self.show_subject_everywhere()
 
     def action_tick(self, step: int) -> None:
         """Select an older or newer tick."""
@@ -62,11 +62,7 @@ class ActionScreen(StatefulScreen, MinimumSizeScreen[None], inherit_bindings=Fal
 
     @on(ProbeRequested)
     def _show_probe(self, message: ProbeRequested) -> None:
-        self._select_probe(message.probe_type)
-
-    def _select_probe(self, probe_type: ProbeType) -> None:
-        self.ui_state.wanted_probe = probe_type
-        self.ui_state.follows_trouble = False
+        self.ui_state.wanted_probe = message.probe_type
         self.show_subject_everywhere()
 
     @on(StripEndRequested)

@@ -1,0 +1,1 @@
+"""Causes and outlooks as sentences; every front end has its words from here."""

@@ -1,0 +1,224 @@
+"""An answer as sentences: why a container is as it is, and what comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from probetui.analysis.causes.cause import (
+    Cause,
+    Outlook,
+    OutlookCondition,
+    OutlookEvent,
+    WhyAnswer,
+)
+from probetui.analysis.causes.kinds import CauseKind
+from probetui.presentation.cause.predicates import Words, predicate
+from probetui.presentation.text.view import View
+from probetui.presentation.tick.why import Explanation
+
+_OF_PROBES = frozenset(
+    {
+        CauseKind.NOTHING_LISTENS,
+        CauseKind.CONNECTION_REFUSED,
+        CauseKind.LISTENS_ON_LOOPBACK,
+        CauseKind.LISTENS_ELSEWHERE,
+        CauseKind.PORT_SPEAKS_TLS,
+        CauseKind.PORT_SPEAKS_PLAIN,
+        CauseKind.PORT_IS_UDP,
+        CauseKind.PORT_NAME_UNKNOWN,
+        CauseKind.HOST_NOT_RESOLVED,
+        CauseKind.HOST_UNREACHABLE,
+        CauseKind.CONNECTION_RESET,
+        CauseKind.REDIRECT_FOLLOWED,
+        CauseKind.REDIRECT_NOT_FOLLOWED,
+        CauseKind.HTTP_STATUS,
+        CauseKind.GRPC_NOT_SERVING,
+        CauseKind.GRPC_NO_HEALTH_SERVICE,
+        CauseKind.COMMAND_FAILED,
+        CauseKind.COMMAND_NOT_FOUND,
+        CauseKind.TIMED_OUT,
+        CauseKind.OUTPUT_HELD_OPEN,
+        CauseKind.VARIABLE_NOT_EXPANDED,
+        CauseKind.RUNTIME_ERROR,
+        CauseKind.PROBE_NOT_SENT,
+        CauseKind.RESULT_INJECTED,
+        CauseKind.PROBE_FAILED,
+    }
+)
+"""The kinds whose subject is the probe itself."""
+
+_QUIRKS: Mapping[CauseKind, str] = {
+    CauseKind.STARTUP_WINDOW: (
+        "It had not started up yet: since 1.35 a container that is restarted at once "
+        "counts as started until the next tick of its startup probe, so that its "
+        "liveness probe runs too early (the startup window, k/k#141155)."
+    ),
+    CauseKind.PRE_STOP_HOOK_CUT_OFF: (
+        "Its preStop hook did not end within the grace period and was cut off."
+    ),
+    CauseKind.SIGTERM_IGNORED: (
+        "It did not end on its stop signal within the grace period, so SIGKILL ended "
+        "it."
+    ),
+}
+
+
+_FIRST_RESTARTS = range(2, 4)
+"""The numbers of instances that make people ask why the first restart was at once."""
+
+
+def explain_answer(answer: WhyAnswer, name: str, view: View) -> Iterator[Explanation]:
+    """Yield the explanations of an answer, the most telling one first."""
+    present = Words(view)
+    if answer.before is not None:
+        past = past_words(answer, view)
+        lead = f"{name} {predicate(answer.before, past)}"
+        yield Explanation(
+            lead,
+            (
+                *_because(answer.before, past),
+                f"That was so until its pod was deleted{present.at(answer.now.since)}.",
+            ),
+        )
+        return
+    yield Explanation(
+        f"{name} {predicate(answer.now, present)}",
+        (
+            *_because(answer.now, present),
+            *_last_end(answer, present),
+            *(
+                ()
+                if answer.outlook is None
+                else outlook_sentences(answer.outlook, view)
+            ),
+        ),
+    )
+
+
+def past_words(answer: WhyAnswer, view: View) -> Words:
+    """Return the words for what was so until the deletion of a pod."""
+    return Words(view, is_past=True, now=answer.now.since)
+
+
+def answer_clause(answer: WhyAnswer, view: View) -> str:
+    """Return why a container is as it is, as what follows its name in one line."""
+    words, head = Words(view), answer.now
+    first, *others = (
+        f"{_subject(cause, head)} {predicate(cause, words)}" for cause in head.chain
+    )
+    return ", because ".join((first.removeprefix("it "), *others))
+
+
+def _because(head: Cause, words: Words) -> Iterator[str]:
+    for cause in head.chain:
+        if cause is not head:
+            yield f"because {_subject(cause, head)} {predicate(cause, words)}"
+        yield from cause.evidence.lines
+    for cause in head.chain:
+        if cause.quirk is not None:
+            yield _QUIRKS[cause.quirk]
+        if cause.kind is CauseKind.BACK_OFF:
+            yield from _about_back_off(cause)
+
+
+def _about_back_off(cause: Cause) -> Iterator[str]:
+    because = cause.because
+    if because is not None and because.kind is CauseKind.COMPLETED:
+        yield (
+            "restartPolicy Always restarts a container that exits with 0 too, and "
+            "backs off all the same."
+        )
+    if cause.evidence.count in _FIRST_RESTARTS:
+        yield (
+            "Its first restart was at once: no window was open yet, and each restart "
+            "opens the next one, twice as long."
+        )
+
+
+def _subject(cause: Cause, head: Cause) -> str:
+    if cause.kind in _OF_PROBES:
+        return "the probe"
+    name = cause.subject.container
+    return "it" if name == head.subject.container else name
+
+
+def _last_end(answer: WhyAnswer, words: Words) -> Iterator[str]:
+    end = answer.last_end
+    if end is None:
+        return
+    instance = end.evidence.instance
+    number = "" if instance is None else f" {instance.number}"
+    yield f"Its instance{number} {predicate(end, words)}"
+    yield from _because(end, words)
+
+
+def outlook_sentences(outlook: Outlook, view: View) -> Iterator[str]:
+    """Yield what comes next, with a full stop."""
+    if outlook.condition is None:
+        yield f"It {_EVENTS[outlook.what]}{_when(outlook, view)}."
+        return
+    yield _CONDITIONS[outlook.condition](outlook, view)
+
+
+_EVENTS: Mapping[OutlookEvent, str] = {
+    OutlookEvent.CREATED: "is created",
+    OutlookEvent.STARTED: "counts as started",
+    OutlookEvent.READY: "is ready",
+    OutlookEvent.RESTARTED: "is restarted by a sync of its pod",
+    OutlookEvent.PULLED_AGAIN: "is pulled again, with back-off",
+    OutlookEvent.TRIED_AGAIN: "is tried again by the next syncs of its pod",
+    OutlookEvent.KILLED: "is killed",
+    OutlookEvent.SIGKILL: "gets SIGKILL",
+    OutlookEvent.STOPPED: "is stopped",
+}
+
+
+def _when(outlook: Outlook, view: View) -> str:
+    earliest, latest = outlook.earliest, outlook.latest
+    if earliest is None or latest is None:
+        return ""
+    if view.now > latest:
+        return ", which is late"
+    stamp = view.times.stamp
+    return f", between {stamp(earliest)} and {stamp(latest)}"
+
+
+def _after_successes(outlook: Outlook, _view: View) -> str:
+    count = outlook.count
+    times = "One success" if count == 1 else f"{count} successes in a row"
+    probe = "" if outlook.probe is None else f" of its {outlook.probe.lower()} probe"
+    after = {
+        OutlookEvent.STARTED: (
+            "and it counts as started; its other probes wait for that"
+        ),
+        OutlookEvent.READY: "and it is ready; no failure of this probe restarts it",
+    }
+    return f"{times}{probe}, {after[outlook.what]}."
+
+
+def _after_failures(outlook: Outlook, _view: View) -> str:
+    count = outlook.count
+    times = "One more failure" if count == 1 else f"{count} more failures in a row"
+    return f"{times}, and it is killed."
+
+
+def _after_the_cause(outlook: Outlook, _view: View) -> str:
+    return f"It {_EVENTS[outlook.what]} once that is over."
+
+
+def _if_it_runs(outlook: Outlook, view: View) -> str:
+    at = "" if outlook.earliest is None else view.times.stamp(outlook.earliest)
+    return f"SIGKILL follows at {at}, unless it has ended by then."
+
+
+def _if_somebody_acts(_outlook: Outlook, _view: View) -> str:
+    return "Nothing changes by itself: somebody must act."
+
+
+_CONDITIONS = {
+    OutlookCondition.SUCCESSES: _after_successes,
+    OutlookCondition.FAILURES: _after_failures,
+    OutlookCondition.CAUSE_ENDS: _after_the_cause,
+    OutlookCondition.STILL_RUNS: _if_it_runs,
+    OutlookCondition.SOMEBODY_ACTS: _if_somebody_acts,
+}

@@ -1,0 +1,591 @@
+"""What is said of a container for each kind of cause: a predicate that follows a name.
+
+`web/app` + `is not ready: its readiness probe failed 3 times in a row`. A predicate is
+in the present, or in the past for what was so until a pod was deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+
+from probetui.analysis.causes.cause import Cause
+from probetui.analysis.causes.kinds import CauseKind
+from probetui.durations import format_age, format_countdown
+from probetui.k8s.probe import ProbeType
+from probetui.kubelet.journal import ContainerEntry
+from probetui.presentation.container.exits import signal_name
+from probetui.presentation.probe.refusals import refusal_text
+from probetui.presentation.text.view import View
+from probetui.presentation.tick.why import attempt_predicate
+
+K = CauseKind
+_SECOND = timedelta(seconds=1)
+
+
+class Words(Struct, frozen=True):
+    """The tense and the formats of a sentence.
+
+    Attributes:
+        view: formats instants, and makes foreign text safe.
+        is_past: say what was so.
+        now: until when something lasted.
+    """
+
+    view: View
+    is_past: bool = False
+    now: datetime | None = None
+
+    @property
+    def be(self) -> str:
+        """Return `is` or `was`."""
+        return "was" if self.is_past else "is"
+
+    @property
+    def have(self) -> str:
+        """Return `has` or `had`."""
+        return "had" if self.is_past else "has"
+
+    @property
+    def wait(self) -> str:
+        """Return `waits` or `waited`."""
+        return "waited" if self.is_past else "waits"
+
+    def lasted(self, since: datetime | None) -> str:
+        """Return for how long something has gone on: ` for 40s`."""
+        if since is None:
+            return ""
+        return f" for {format_age((self.now or self.view.now) - since)}"
+
+    def since(self, instant: datetime | None) -> str:
+        """Return since when: ` since 12:00:03.0`."""
+        return "" if instant is None else f" since {self.view.times.stamp(instant)}"
+
+    def at(self, instant: datetime | None) -> str:
+        """Return when: ` at 12:00:03.0`."""
+        return "" if instant is None else f" at {self.view.times.stamp(instant)}"
+
+    def said(self, message: str) -> str:
+        """Return what somebody said, after a colon; empty if nothing was said."""
+        return f": {self.view.safe(message)}" if message else ""
+
+
+Predicate = Callable[[Cause, Words], str]
+
+
+def predicate(cause: Cause, words: Words) -> str:
+    """Return what is said of the subject of a cause."""
+    return _PREDICATES[cause.kind](cause, words)
+
+
+# -- never created
+
+
+def _absent(cause: Cause, words: Words) -> str:
+    """Return that a container is not there: it was never created, or not again."""
+    instance = cause.evidence.instance
+    if instance is None:
+        return f"{words.have} not been created"
+    if instance.exited is not None:
+        return f"{words.have} not been restarted"
+    return f"{words.have} not been started"
+
+
+def _missing(what: str) -> Predicate:
+    def say(cause: Cause, words: Words) -> str:
+        name = f" {words.view.safe(cause.subject.name)}" if cause.subject.name else ""
+        is_missing = what.format(name=name)
+        said = words.said(_detail(cause))
+        return f"{_absent(cause, words)}: {is_missing}{_reason(cause)}{said}"
+
+    return say
+
+
+def _reason(cause: Cause) -> str:
+    """Return the kubelet's word in brackets, as other tools show it."""
+    return f" ({cause.evidence.reason})" if cause.evidence.reason else ""
+
+
+def _detail(cause: Cause) -> str:
+    """Return the message, unless it says no more than which object is missing."""
+    message = cause.evidence.message
+    is_plain = message.endswith("not found") and message.count('"') == 2  # noqa: PLR2004  # one quoted name
+    return "" if is_plain else message
+
+
+def _not_synced(_cause: Cause, words: Words) -> str:
+    return f"{words.have} not been created yet: the kubelet {words.have} not come to it"
+
+
+def _waits_for_init(cause: Cause, words: Words) -> str:
+    other = cause.subject.name
+    return f"{_absent(cause, words)}: it {words.wait} for init container {other}"
+
+
+def _waits_for_sidecar(cause: Cause, words: Words) -> str:
+    other, exits = cause.subject.name, cause.evidence.count
+    counts = "it runs" if cause.subject.probe is None else "its startup probe succeeds"
+    text = (
+        f"{_absent(cause, words)}: it {words.wait} for sidecar {other}, which counts "
+        f"as started once {counts}"
+    )
+    if not exits:
+        return text
+    times = "once" if exits == 1 else f"{exits} times"
+    return f"{text}; it has exited {times} before the first tick of that probe"
+
+
+def _waits_for_hook(cause: Cause, words: Words) -> str:
+    return (
+        f"{_absent(cause, words)}: it {words.be} created once the postStart hook of "
+        f"{cause.subject.name} ends; it {words.have} run{words.lasted(cause.since)}"
+    )
+
+
+def _waits_for_start(cause: Cause, words: Words) -> str:
+    started = "was starting" if words.is_past else "is starting"
+    return f"{_absent(cause, words)}: the kubelet {started} {cause.subject.name} first"
+
+
+def _pulling(cause: Cause, words: Words) -> str:
+    image = words.view.safe(cause.subject.name)
+    took = format_age((words.now or words.view.now) - (cause.since or words.view.now))
+    return (
+        f"{_absent(cause, words)}: the pull of its image {image} {words.have} taken "
+        f"{took} so far"
+    )
+
+
+def _image_not_pulled(cause: Cause, words: Words) -> str:
+    image = words.view.safe(cause.subject.name)
+    return (
+        f"{_absent(cause, words)}: its image {image} could not be pulled"
+        f"{_reason(cause)}{words.said(cause.evidence.message)}"
+    )
+
+
+def _image_never_pulled(cause: Cause, words: Words) -> str:
+    image = words.view.safe(cause.subject.name)
+    return (
+        f"{_absent(cause, words)}: its image {image} is not there, and imagePullPolicy "
+        "is Never"
+    )
+
+
+def _pod_ended_first(cause: Cause, words: Words) -> str:
+    phase, reason = cause.subject.name, cause.evidence.message
+    why = f" ({reason})" if reason else ""
+    if cause.because is None and cause.since is not None:
+        return f"was never created: the pod was deleted{words.at(cause.since)}"
+    return f"was never created: the pod is {phase}{why}"
+
+
+# -- created, and being up
+
+
+def _not_started(_cause: Cause, words: Words) -> str:
+    return f"{words.have} been created, and {words.be} being started"
+
+
+def _start_error(cause: Cause, words: Words) -> str:
+    said = words.said(cause.evidence.message)
+    return f"could not be started{_reason(cause)}{said}"
+
+
+def _hook_runs(cause: Cause, words: Words) -> str:
+    return (
+        f"{words.be} not up: its postStart hook {words.have} run"
+        f"{words.lasted(cause.since)}"
+    )
+
+
+def _not_probed(state: str) -> Predicate:
+    def say(cause: Cause, words: Words) -> str:
+        delay = cause.evidence.needed
+        why = f", as initialDelaySeconds is {delay}" if delay else ""
+        return (
+            f"{words.be} not {state}: its {_probe(cause)} probe {words.have} not run "
+            f"yet{why}"
+        )
+
+    return say
+
+
+def _lead(state: str, words: Words) -> str:
+    if state == "well":
+        return f"{words.be} up, and "
+    return f"{words.be} not {state}: "
+
+
+def _fails(state: str) -> Predicate:
+    def say(cause: Cause, words: Words) -> str:
+        count, needed = cause.evidence.count, cause.evidence.needed
+        tick = cause.evidence.tick
+        times = "once" if count == 1 else f"{count} times in a row"
+        is_counting = cause.subject.probe is ProbeType.STARTUP or state == "well"
+        if is_counting and needed:
+            times = f"{count} of {needed} times in a row"
+        since = words.since(cause.since) if count > 1 else ""
+        if not since and tick is not None:
+            since = words.at(tick.timing.started_at)
+        lead = _lead(state, words)
+        return f"{lead}its {_probe(cause)} probe failed {times}{since}"
+
+    return say
+
+
+def _errors(state: str) -> Predicate:
+    def say(cause: Cause, words: Words) -> str:
+        lead = _lead(state, words)
+        return (
+            f"{lead}its {_probe(cause)} probe could not be run, which counts as "
+            "neither a success nor a failure"
+        )
+
+    return say
+
+
+def _too_few_successes(cause: Cause, words: Words) -> str:
+    run = f"{cause.evidence.count} of {cause.evidence.needed}"
+    return f"{words.be} not ready: its readiness probe succeeded {run} times in a row"
+
+
+def _gate(cause: Cause, words: Words) -> str:
+    gate = words.view.safe(cause.subject.name)
+    return (
+        f"{words.be} ready, and its pod {words.be} not: nothing has set the readiness "
+        f"gate {gate} to True{words.said(cause.evidence.message)}"
+    )
+
+
+def _other_not_ready(cause: Cause, words: Words) -> str:
+    other = cause.subject.name
+    return f"{words.be} ready, and its pod {words.be} not: {other} {words.be} not ready"
+
+
+def _being_deleted(cause: Cause, words: Words) -> str:
+    return f"{words.be} being deleted with its pod{words.since(cause.since)}"
+
+
+def _ready(cause: Cause, words: Words) -> str:
+    return f"{words.be} up and ready; it was started{words.at(cause.since)}"
+
+
+def _running(cause: Cause, words: Words) -> str:
+    return f"{words.be} running; it was started{words.at(cause.since)}"
+
+
+# -- ended
+
+
+def _killed(by: str) -> Predicate:
+    def say(cause: Cause, words: Words) -> str:
+        instance = cause.evidence.instance
+        is_ended = instance is None or instance.exited is not None
+        verb = "was killed" if is_ended else f"{words.be} being killed"
+        reason = by.format(name=cause.subject.name)
+        return f"{verb}{words.at(cause.since)}: {reason}{_ended(cause)}"
+
+    return say
+
+
+def _killed_by_probe(cause: Cause, words: Words) -> str:
+    evidence = cause.evidence
+    instance = evidence.instance
+    is_ended = instance is None or instance.exited is not None
+    verb = "was killed" if is_ended else f"{words.be} being killed"
+    run = ""
+    if evidence.count > evidence.needed:
+        run = f" {evidence.count} times in a row"
+    elif evidence.needed > 1:
+        run = f" {evidence.count} of {evidence.needed} times in a row"
+    return (
+        f"{verb}{words.at(cause.since)}: its {_probe(cause)} probe failed{run}"
+        f"{_ended(cause)}"
+    )
+
+
+def _killed_by_hook(cause: Cause, words: Words) -> str:
+    return _killed("its postStart hook failed")(cause, words) + words.said(
+        cause.evidence.message
+    )
+
+
+def _killed_by_deadline(cause: Cause, words: Words) -> str:
+    return _killed("the pod was active for longer than activeDeadlineSeconds")(
+        cause, words
+    )
+
+
+def _ended(cause: Cause) -> str:
+    """Return how an instance ended that was killed: ` (exit 143 after 0.3s)`."""
+    instance = cause.evidence.instance
+    exited = None if instance is None else instance.exited
+    if exited is None:
+        return ""
+    return f" ({_exit_code(exited)})"
+
+
+def _exit_code(exited: ContainerEntry) -> str:
+    signal = signal_name(exited.exit_code or 0, exited.signal)
+    return f"exit {exited.exit_code or 0}" + (f", {signal}" if signal else "")
+
+
+def _length(cause: Cause) -> str:
+    """Return how long an instance ran: `, 2s after its start`."""
+    instance = cause.evidence.instance
+    if instance is None or instance.exited is None or instance.started_at is None:
+        return ""
+    length = format_countdown(instance.exited.at - instance.started_at)
+    return f", {length} after its start"
+
+
+def _code(cause: Cause) -> int:
+    instance = cause.evidence.instance
+    exited = None if instance is None else instance.exited
+    return 0 if exited is None else exited.exit_code or 0
+
+
+def _signal(cause: Cause) -> str:
+    instance = cause.evidence.instance
+    exited = None if instance is None else instance.exited
+    return "" if exited is None else signal_name(exited.exit_code or 0, exited.signal)
+
+
+def _killed_by_another(cause: Cause, words: Words) -> str:
+    return (
+        f"ended with the exit code of {_signal(cause)}{words.at(cause.since)}"
+        f"{_length(cause)}; the kubelet sent none"
+    )
+
+
+def _out_of_memory(cause: Cause, words: Words) -> str:
+    end = f"{words.at(cause.since)}{_length(cause)}"
+    if _signal(cause) == "SIGKILL":
+        return f"was killed by the kernel{end}: it was out of memory"
+    return (
+        f"exited by itself with {_code(cause)}{end}, after the kernel had killed a "
+        "process of it: it was out of memory"
+    )
+
+
+def _start_failed(cause: Cause, words: Words) -> str:
+    return f"could not be started{words.said(cause.evidence.message)}"
+
+
+def _exited(cause: Cause, words: Words) -> str:
+    return (
+        f"exited by itself with {_code(cause)}{words.at(cause.since)}{_length(cause)}"
+    )
+
+
+def _crashed(cause: Cause, words: Words) -> str:
+    return f"was ended by {_signal(cause)}{words.at(cause.since)}{_length(cause)}"
+
+
+def _unseen(_cause: Cause, _words: Words) -> str:
+    return "ended before it was watched; the cause is not known"
+
+
+# -- not restarted
+
+
+def _not_restarted(why: str) -> Predicate:
+    def say(cause: Cause, words: Words) -> str:
+        reason = f" ({cause.subject.name})" if cause.subject.name else ""
+        return f"{words.have} not been restarted: {why}{reason}"
+
+    return say
+
+
+def _completed_init(_cause: Cause, words: Words) -> str:
+    return f"{words.have} succeeded, as an init container must, and is not restarted"
+
+
+def _pod_deleted(cause: Cause, words: Words) -> str:
+    return f"was deleted with its pod{words.at(cause.since)}"
+
+
+def _back_off(cause: Cause, words: Words) -> str:
+    wait, until = cause.evidence.backoff, cause.evidence.until
+    window = "" if wait is None else f" of {format_age(wait.window)}"
+    since = "" if wait is None else words.at(wait.since)
+    if until is not None and (words.now or words.view.now) >= until:
+        return (
+            f"{words.have} not been restarted yet: its back-off{window} was over"
+            f"{words.at(until)}, and the next sync of its pod restarts it"
+        )
+    exit_text = f", counted from its exit{since}" if since else ""
+    return f"{words.be} in back-off{window}{exit_text}"
+
+
+def _restart_due(_cause: Cause, words: Words) -> str:
+    return f"{words.be} not running: the next sync of its pod restarts it"
+
+
+# -- being deleted
+
+
+def _deletion_waits(_cause: Cause, words: Words) -> str:
+    return (
+        f"{words.be} not gone: the deletion of its pod {words.wait} for the sync that "
+        "runs"
+    )
+
+
+def _pre_stop(cause: Cause, words: Words) -> str:
+    until = cause.evidence.until
+    most = "" if until is None else f"; it is cut off{words.at(until)}"
+    return (
+        f"{words.be} being stopped: its preStop hook {words.have} run"
+        f"{words.lasted(cause.since)}{most}"
+    )
+
+
+def _sigterm_ignored(cause: Cause, words: Words) -> str:
+    return (
+        f"{words.be} being stopped, and {words.have} not ended"
+        f"{words.lasted(cause.since)}"
+    )
+
+
+def _sidecar_later(cause: Cause, words: Words) -> str:
+    return (
+        f"{words.be} being stopped after the containers that it serves: it "
+        f"{words.wait} for {cause.subject.name}"
+    )
+
+
+def _cut_off(_cause: Cause, _words: Words) -> str:
+    return "had a preStop hook that was cut off"
+
+
+# -- probes
+
+
+def _probe(cause: Cause) -> str:
+    probe_type = cause.subject.probe
+    return "" if probe_type is None else probe_type.lower()
+
+
+def _attempt(cause: Cause, words: Words) -> str:
+    tick = cause.evidence.tick
+    if tick is None or not tick.attempts:
+        return "failed"
+    said = attempt_predicate(tick.attempts[-1], words.view)
+    lookup = cause.evidence.listeners
+    if lookup is None or lookup.listeners is None:
+        return said
+    return f"{said}; {words.view.safe(refusal_text(lookup))}"
+
+
+def _injected(_cause: Cause, _words: Words) -> str:
+    return "did not run: a user injected the result"
+
+
+_PREDICATES: Mapping[CauseKind, Predicate] = {
+    K.NOT_SYNCED: _not_synced,
+    K.WAITS_FOR_INIT_CONTAINER: _waits_for_init,
+    K.WAITS_FOR_SIDECAR: _waits_for_sidecar,
+    K.WAITS_FOR_POST_START_HOOK: _waits_for_hook,
+    K.WAITS_FOR_START_BEFORE: _waits_for_start,
+    K.IMAGE_PULLING: _pulling,
+    K.IMAGE_PULL_FAILED: _image_not_pulled,
+    K.IMAGE_NEVER_PULLED: _image_never_pulled,
+    K.IMAGE_NAME_INVALID: _missing("the name of its image is invalid"),
+    K.IMAGE_NOT_INSPECTED: _missing("the runtime could not look for its image"),
+    K.MISSING_CONFIG_MAP: _missing("ConfigMap{name} does not exist"),
+    K.MISSING_SECRET: _missing("Secret{name} does not exist"),
+    K.MISSING_KEY: _missing("an object that it names has no key{name}"),
+    K.MISSING_CLAIM: _missing("PersistentVolumeClaim{name} is not there"),
+    K.MISSING_TOKEN: _missing("there is no token of service account{name}"),
+    K.VOLUME_NOT_MOUNTED: _missing("a volume could not be mounted"),
+    K.SANDBOX_FAILED: _missing("the sandbox of its pod could not be created"),
+    K.NETWORK_NOT_READY: _missing("the network of the runtime is not ready"),
+    K.WAITS_FOR_OLDER_POD: _missing("an older pod{name} is still being stopped"),
+    K.CONFIG_REFUSED: _missing("the kubelet could not make its configuration"),
+    K.RUNTIME_REFUSED: _missing("the runtime refused to create it"),
+    K.POD_ENDED_FIRST: _pod_ended_first,
+    K.NOT_STARTED_YET: _not_started,
+    K.START_ERROR: _start_error,
+    K.POST_START_HOOK_RUNNING: _hook_runs,
+    K.STARTUP_NOT_PROBED: _not_probed("up"),
+    K.STARTUP_PROBE_FAILS: _fails("up"),
+    K.STARTUP_PROBE_ERRORS: _errors("up"),
+    K.READINESS_NOT_PROBED: _not_probed("ready"),
+    K.READINESS_PROBE_FAILS: _fails("ready"),
+    K.READINESS_PROBE_ERRORS: _errors("ready"),
+    K.READINESS_TOO_FEW_SUCCESSES: _too_few_successes,
+    K.READINESS_GATE_UNSET: _gate,
+    K.OTHER_CONTAINER_NOT_READY: _other_not_ready,
+    K.POD_BEING_DELETED: _being_deleted,
+    K.LIVENESS_PROBE_FAILS: _fails("well"),
+    K.LIVENESS_PROBE_ERRORS: _errors("well"),
+    K.READY: _ready,
+    K.RUNNING: _running,
+    K.KILLED_BY_LIVENESS: _killed_by_probe,
+    K.KILLED_BY_STARTUP: _killed_by_probe,
+    K.KILLED_BY_POST_START_HOOK: _killed_by_hook,
+    K.KILLED_BY_DEADLINE: _killed_by_deadline,
+    K.KILLED_BY_DELETION: _killed("its pod was deleted"),
+    K.KILLED_BY_EDIT: _killed("its definition was changed"),
+    K.KILLED_BY_USER: _killed("a user asked for it"),
+    K.KILLED_BY_DRAIN: _killed("its pod was evicted"),
+    K.KILLED_BY_RESTART_ALL: _killed("{name} restarts all containers of the pod"),
+    K.KILLED_WITH_POD: _killed("its pod was stopped as a whole"),
+    K.KILLED_BY_ANOTHER: _killed_by_another,
+    K.OOM_KILLED: _out_of_memory,
+    K.STARTUP_WINDOW: _killed_by_probe,
+    K.START_FAILED: _start_failed,
+    K.COMPLETED: _exited,
+    K.EXITED: _exited,
+    K.ENDED_BY_SIGNAL: _crashed,
+    K.ENDED_UNSEEN: _unseen,
+    K.RESTART_POLICY_NEVER: _not_restarted("restartPolicy is Never"),
+    K.RESTART_POLICY_ON_FAILURE: _not_restarted(
+        "restartPolicy is OnFailure, and it exited with 0"
+    ),
+    K.INIT_CONTAINER_COMPLETED: _completed_init,
+    K.POD_SUCCEEDED: _not_restarted("its pod has succeeded"),
+    K.POD_FAILED: _not_restarted("its pod has failed"),
+    K.POD_DELETED: _pod_deleted,
+    K.BACK_OFF: _back_off,
+    K.RESTART_DUE: _restart_due,
+    K.DELETION_WAITS_FOR_SYNC: _deletion_waits,
+    K.PRE_STOP_HOOK_RUNNING: _pre_stop,
+    K.PRE_STOP_HOOK_CUT_OFF: _cut_off,
+    K.SIGTERM_IGNORED: _sigterm_ignored,
+    K.SIDECAR_STOPS_LATER: _sidecar_later,
+    K.RESULT_INJECTED: _injected,
+    **dict.fromkeys(
+        (
+            K.NOTHING_LISTENS,
+            K.CONNECTION_REFUSED,
+            K.LISTENS_ON_LOOPBACK,
+            K.LISTENS_ELSEWHERE,
+            K.PORT_SPEAKS_TLS,
+            K.PORT_SPEAKS_PLAIN,
+            K.PORT_IS_UDP,
+            K.PORT_NAME_UNKNOWN,
+            K.HOST_NOT_RESOLVED,
+            K.HOST_UNREACHABLE,
+            K.CONNECTION_RESET,
+            K.REDIRECT_FOLLOWED,
+            K.REDIRECT_NOT_FOLLOWED,
+            K.HTTP_STATUS,
+            K.GRPC_NOT_SERVING,
+            K.GRPC_NO_HEALTH_SERVICE,
+            K.COMMAND_FAILED,
+            K.COMMAND_NOT_FOUND,
+            K.TIMED_OUT,
+            K.OUTPUT_HELD_OPEN,
+            K.VARIABLE_NOT_EXPANDED,
+            K.RUNTIME_ERROR,
+            K.PROBE_NOT_SENT,
+            K.PROBE_FAILED,
+        ),
+        _attempt,
+    ),
+}
