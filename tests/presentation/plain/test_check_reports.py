@@ -19,6 +19,7 @@ from probetui.presentation.plain.check_reports import (
     as_sarif,
     as_tap,
     as_text,
+    as_wide,
 )
 
 WRONG = Problem(
@@ -78,8 +79,18 @@ def test_the_value_has_each_problem() -> None:
         "rule": "invalid",
         "path": "spec.x",
         "message": 'is "50%" <now>',
+        "page": None,
     }
     assert (noted["line"], noted["column"]) == (None, None)
+
+
+def test_a_rule_names_the_page_about_what_it_leads_to() -> None:
+    report = CheckReport(["b.yaml"], [replace(NOTED, rule="port-not-tcp")])
+
+    assert report.value()[0]["page"] == "port-is-udp"
+    assert as_wide(report).splitlines()[1:] == [
+        "  More: probetui why --page port-is-udp"
+    ]
 
 
 def test_junit_counts_errors_as_failures_and_clean_files_as_passed() -> None:

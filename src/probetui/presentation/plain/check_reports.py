@@ -10,6 +10,7 @@ from xml.etree import ElementTree as ET
 from msgspec import Struct, field
 
 from probetui import __version__
+from probetui.analysis.causes.pages import PAGES_OF_FINDINGS
 from probetui.kubelet.runtime.go_format import to_bytes
 from probetui.manifest.problem import Problem, Severity
 from probetui.presentation.report import Document
@@ -64,6 +65,7 @@ class CheckReport(Struct, frozen=True):
                 "rule": problem.rule,
                 "path": problem.path,
                 "message": problem.message,
+                "page": PAGES_OF_FINDINGS.get(problem.rule),
             }
             for problem in self.problems
         ]
@@ -79,11 +81,14 @@ def as_text(report: CheckReport) -> str:
 
 
 def as_wide(report: CheckReport) -> str:
-    """Format problems as `as_text` does, each with the description of its rule."""
+    """Format problems as `as_text` does, each with its rule's description and page."""
     lines = []
     for problem in report.problems:
-        about = report.rules.get(problem.rule)
-        lines += [_sentence(problem), *([f"  {about}"] if about else [])]
+        lines.append(_sentence(problem))
+        if about := report.rules.get(problem.rule):
+            lines.append(f"  {about}")
+        if page := PAGES_OF_FINDINGS.get(problem.rule):
+            lines.append(f"  More: probetui why --page {page}")
     return _lines(lines)
 
 
