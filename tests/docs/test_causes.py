@@ -16,12 +16,21 @@ from probetui.analysis.causes.kinds import CauseKind
 from probetui.analysis.causes.pages import PAGES_OF_FINDINGS, page_names, page_of
 from probetui.analysis.findings import FINDING_RULES
 from probetui.cli.main import run
+from tests.sweeps import sampled
 
 FOLDER = ROOT / "docs" / "causes"
 SCRIPTS: Mapping[str, Mapping[str, Any]] = yaml.safe_load(
     (Path(__file__).parent / "cause_scripts.yaml").read_text("utf-8")
 )
 HEADINGS = ["What you see", "Why", "How to be sure", "What to do"]
+OF_PROBES = list(CauseKind)[list(CauseKind).index(CauseKind.NOTHING_LISTENS) :]
+ALONE = {
+    # Two static pods of one name, one after the other, are no scenario.
+    CauseKind.WAITS_FOR_OLDER_POD,
+    # These are told apart once the model looks into what a probe failed with.
+    *OF_PROBES,
+}
+"""Pages whose manifests are not simulated."""
 LONGEST = 85
 """Lines of a page: a screen of text, and two manifests below it."""
 KINDS_LINE = re.compile(r"^Kinds?: (.*)$", re.MULTILINE)
@@ -124,6 +133,44 @@ def test_an_unknown_kind_is_refused_with_the_nearest(
     )
 
 
+def pages_of(record: Path, capsys: pytest.CaptureFixture[str]) -> set[str]:
+    """Return the pages of all causes that `why` finds in a record of the pod."""
+    capsys.readouterr()
+    assert run(["why", str(record), "web", "-o", "json"]) == 0
+    chains = (
+        chain
+        for container in json.loads(capsys.readouterr().out)
+        for name in ("causes", "beforeDeletion", "lastEnd")
+        for chain in [container[name]]
+    )
+    causes = [cause for chain in chains for cause in chain]
+    quirks = {page_of(CauseKind(cause["quirk"])) for cause in causes if cause["quirk"]}
+    return {cause["page"] for cause in causes} | quirks
+
+
+@pytest.mark.parametrize(
+    "page", sampled([page for page in page_names() if page not in ALONE])
+)
+def test_why_names_the_cause_of_the_failing_manifest_and_not_of_the_cured_one(
+    page: CauseKind, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing = pages_of(simulate(page, "failing", tmp_path), capsys)
+    cured = pages_of(simulate(page, "cured", tmp_path), capsys)
+
+    assert page in failing
+    assert page not in cured
+
+
+@pytest.mark.parametrize("page", page_names())
+def test_the_manifests_of_a_page_are_valid(page: CauseKind, tmp_path: Path) -> None:
+    for block in blocks_of(FOLDER / f"{page}.md"):
+        manifest = tmp_path / block.options["file"]
+        manifest.write_text(block.text, "utf-8")
+        line = ["check", "-f", str(manifest), "--no-findings", "-q"]
+
+        assert run(line) == 0, block.text
+
+
 def simulate(page: CauseKind, which: str, folder: Path) -> Path:
     """Simulate a manifest of a page by its script, and return the record."""
     (block,) = (
@@ -137,6 +184,7 @@ def simulate(page: CauseKind, which: str, folder: Path) -> Path:
     script.write_text(json.dumps(given.get("script", {})), "utf-8")
     record = folder / "session.jsonl"
     line = ["sim", "-f", str(manifest), "--script", str(script), "--plain", "-q"]
+    record.unlink(missing_ok=True)
     run([*line, "--for", given.get("for", "90s"), "--record", str(record)])
     return record
 

@@ -294,6 +294,7 @@ def test_it_prints_markdown_for_a_ticket(
     assert not kinds & {"link_open", "html_block", "html_inline", "image", "table_open"}
     assert any("livenessProbe:\n" in block and HOSTILE in block for block in blocks)
     assert "terminationGracePeriodSeconds: 20" in markdown
+    assert "\nMore: `probetui why --page exited`\n" in markdown
     again = re.search(r"To repeat the session: `(.*)`", markdown)
     assert again is not None
     assert again[1].startswith("probetui sim -f ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from probetui.analysis.causes.answer import WELL
 from probetui.analysis.causes.cause import (
     Cause,
     Outlook,
@@ -12,6 +13,7 @@ from probetui.analysis.causes.cause import (
     WhyAnswer,
 )
 from probetui.analysis.causes.kinds import CauseKind
+from probetui.analysis.causes.pages import page_of
 from probetui.presentation.cause.predicates import Words, predicate
 from probetui.presentation.text.view import View
 from probetui.presentation.tick.why import Explanation
@@ -98,6 +100,19 @@ def explain_answer(answer: WhyAnswer, name: str, view: View) -> Iterator[Explana
 def past_words(answer: WhyAnswer, view: View) -> Words:
     """Return the words for what was so until the deletion of a pod."""
     return Words(view, is_past=True, now=answer.now.since)
+
+
+def page_command(answer: WhyAnswer) -> str:
+    """Return the command that prints the page about an answer; empty if all is well.
+
+    The page is that of the last link of the chain of which something is known.
+    """
+    for head in answer.causes:
+        if head.kind not in WELL:
+            kinds = [cause.kind for cause in head.chain]
+            known = [kind for kind in kinds if kind is not CauseKind.PROBE_FAILED]
+            return f"probetui why --page {page_of((known or kinds)[-1])}"
+    return ""
 
 
 def answer_clause(answer: WhyAnswer, view: View) -> str:

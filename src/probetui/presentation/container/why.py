@@ -31,7 +31,7 @@ from probetui.kubelet.kuberuntime.restart import (
     restarts_all_after,
 )
 from probetui.kubelet.prober.gates import short_id
-from probetui.presentation.cause.answer import explain_answer
+from probetui.presentation.cause.answer import explain_answer, page_command
 from probetui.presentation.container.back_off import format_due, range_of_wait
 from probetui.presentation.container.exits import (
     NEVER_STARTED,
@@ -511,6 +511,8 @@ def why_report(context: WhyContext, session: SessionHistory, pod_uid: str) -> li
     lines = list(first.sentences)
     for explanation in others[:-1]:
         lines += _paragraph(explanation)
+    if context.answer and (page := page_command(context.answer)):
+        lines.append(f"More: {page}")
     if ends:
         lines += _report_exits(context, session, ends)
     else:

@@ -17,6 +17,7 @@ from probetui.analysis.causes.cause import (
     WhyAnswer,
 )
 from probetui.analysis.causes.kinds import CauseKind
+from probetui.analysis.causes.pages import page_of
 from probetui.analysis.container_history import (
     ContainerInstance,
     InstanceRun,
@@ -139,11 +140,12 @@ class ExplanationObject(_WhyStruct, frozen=True):
 class CauseObject(_WhyStruct, frozen=True):
     """A link of the chain of causes: each is because of the next one.
 
-    `kind` is the name of its page in the catalogue. `name` is what else it is about,
-    such as an image, an object or another container.
+    `page` is the kind that its page of the catalogue is named after. `name` is what
+    else it is about, such as an image, an object or another container.
     """
 
     kind: CauseKind
+    page: CauseKind
     container: str
     probe: str | None
     hook: Hook | None
@@ -178,7 +180,8 @@ class WhyObject(_WhyStruct, frozen=True):
     """A container, what its instances came to, and why.
 
     `causes` is why it is as it is, `before_deletion` why it was not well when its pod
-    was deleted. There is no outlook for what has ended.
+    was deleted, `last_end` how its last instance ended, where `causes` do not say so.
+    There is no outlook for what has ended.
     """
 
     namespace: str
@@ -189,6 +192,7 @@ class WhyObject(_WhyStruct, frozen=True):
     explanations: list[ExplanationObject]
     causes: list[CauseObject]
     before_deletion: list[CauseObject]
+    last_end: list[CauseObject]
     outlook: OutlookObject | None
     remedy: RemedyObject | None
 
@@ -237,17 +241,22 @@ def _explained(explained: ExplainedContainer, past: SessionHistory) -> WhyObject
 def _answer(
     answer: WhyAnswer | None, view: View
 ) -> tuple[
-    list[CauseObject], list[CauseObject], OutlookObject | None, RemedyObject | None
+    list[CauseObject],
+    list[CauseObject],
+    list[CauseObject],
+    OutlookObject | None,
+    RemedyObject | None,
 ]:
-    """Return causes, those before a deletion, the outlook and the remedy."""
+    """Return causes, before a deletion, of the last end, the outlook, the remedy."""
     if answer is None:
-        return [], [], None, None
+        return [], [], [], None, None
     outlook, remedy, before = answer.outlook, answer.remedy, answer.before
     return (
         _chain(answer.now, Words(view)),
         [] if before is None else _chain(before, past_words(answer, view)),
+        [] if answer.last_end is None else _chain(answer.last_end, Words(view)),
         None if outlook is None else _outlook(outlook, view),
-        None if remedy is None else RemedyObject(remedy.path, remedy.page),
+        None if remedy is None else RemedyObject(remedy.path, page_of(remedy.page)),
     )
 
 
@@ -255,6 +264,7 @@ def _chain(head: Cause, words: Words) -> list[CauseObject]:
     return [
         CauseObject(
             cause.kind,
+            page_of(cause.kind),
             cause.subject.container,
             None if cause.subject.probe is None else cause.subject.probe.lower(),
             cause.subject.hook,

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator
 from probetui.analysis.container_history import SessionHistory
 from probetui.k8s.api.pod import CONTAINER
 from probetui.manifest.yaml.dump import dump_yaml
+from probetui.presentation.cause.answer import page_command
 from probetui.presentation.container.why import (
     instance_lines,
     report_explanations,
 )
-from probetui.presentation.text.markdown import code_block, markdown_line
+from probetui.presentation.text.markdown import code_block, code_span, markdown_line
 from probetui.presentation.tick.why import Explanation, WhyContext, tick_history
 
 _SETTINGS = (
@@ -48,6 +49,8 @@ def _ticket(
         yield from ("", f"**{markdown_line(explanation.subject)}**", "")
         yield from (f"- {markdown_line(line)}" for line in explanation.sentences)
         yield from _repeat(explanation)
+    if context.answer and (page := page_command(context.answer)):
+        yield from ("", f"More: {code_span(page)}")
     for end in context.history.last_ends[:1]:
         if end.kill is not None:
             timeline = session.timeline(end.kill.key)
