@@ -91,8 +91,13 @@ class TestPictures:
 
 class TestFindingOutWhyAContainerWasKilled:
     async def test_two_keys_lead_from_the_list_to_the_explanation(self) -> None:
-        text = await screen_after(steady(), "w")
+        text = await screen_after(steady(), "w", size=(120, 40))
 
+        first, *_ = text.splitlines()[1:]
+        assert (
+            "demo/liveness is up, and its liveness probe failed 2 of 3 times" in first
+        )
+        assert "Its instance 1 was killed at 08:1" in text
         assert "Exit of demo/liveness, instance 1" in text
         assert "The liveness probe killed it: failure 3 of 3 in a row, tick #9" in (
             text

@@ -5,7 +5,7 @@ These are in entries that lie far apart in the journal; this module joins them.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -426,14 +426,7 @@ class SessionHistory:
 
     def before(self, sequence: int) -> SessionHistory:
         """Return the history as it was before the entry with that sequence number."""
-        return self._first(bisect_left(self._journal, sequence, key=_sequence))
-
-    def at(self, instant: datetime) -> SessionHistory:
-        """Return the history as it was at an instant."""
-        return self._first(bisect_right(self._journal, instant, key=_instant))
-
-    def _first(self, count: int) -> SessionHistory:
-        entries = self._journal[:count]
+        entries = self._journal[: bisect_left(self._journal, sequence, key=_sequence)]
         past = SessionHistory(entries)
         past.add_entries(entries, 0)
         return past
@@ -541,7 +534,3 @@ def _end(instance: ContainerInstance) -> tuple[object, ...] | None:
 
 def _sequence(entry: JournalEntry) -> int:
     return entry.sequence
-
-
-def _instant(entry: JournalEntry) -> datetime:
-    return entry.at

@@ -326,3 +326,50 @@ def test_json_is_valid_by_its_schema(
     Draft202012Validator(schema).validate(report)
     del report[0]["instances"][0]["exitCode"]
     assert not Draft202012Validator(schema).is_valid(report)
+
+
+class TestAt:
+    """`--at`: the answer as of an instant of the record."""
+
+    @pytest.fixture
+    def slow_init(self, tmp_path: Path) -> Path:
+        """Return the record of a pod whose init container takes 20 s."""
+        manifest, script = tmp_path / "pod.yaml", tmp_path / "script.yaml"
+        manifest.write_text(
+            "{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {"
+            "initContainers: [{name: migrate, image: a}], "
+            "containers: [{name: app, image: b}]}}",
+            encoding="utf-8",
+        )
+        script.write_text("containers: {migrate: {lasts: 20s, exitCode: 0}}")
+        path = tmp_path / "session.jsonl"
+        line = ["sim", "-f", str(manifest), "--script", str(script), "--for", "40s"]
+        assert run([*line, "-q", "--plain", "--record", str(path)]) == 0
+        return path
+
+    @pytest.mark.parametrize(
+        "at", ["10s", "+10s", "0:10", "-30s", "2026-01-01T00:00:10Z"]
+    )
+    def test_a_container_that_was_not_created_yet_says_what_it_waits_for(
+        self, slow_init: Path, at: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run(["why", str(slow_init), "web/app", "--at", at]) == 0
+
+        first, second, *_ = capsys.readouterr().out.splitlines()
+        assert first == (
+            "web/app has not been created: it waits for init container migrate"
+        )
+        assert second.startswith("  because migrate is running; it was started at ")
+
+    def test_at_the_end_it_is_up(
+        self, slow_init: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run(["why", str(slow_init), "web/app"]) == 0
+        assert capsys.readouterr().out.startswith("web/app is up and ready; ")
+
+    @pytest.mark.parametrize("at", ["soon", "5m", "2026-01-01T00:00:10"])
+    def test_what_is_no_instant_of_the_record_is_refused(
+        self, slow_init: Path, at: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run(["why", str(slow_init), "--at", at]) == 2
+        assert f"--at {at}" in capsys.readouterr().err.replace('"', "")

@@ -50,6 +50,7 @@ class Evidence(Struct, frozen=True):
         listeners: where the container listened when a connection was refused.
         backoff: the wait of the next instance.
         until: when what goes on is over at the latest.
+        ended_at: when an instance ended, None if only when that was seen is known.
         lines: what the program printed last.
     """
 
@@ -62,6 +63,7 @@ class Evidence(Struct, frozen=True):
     listeners: ListenersEntry | None = None
     backoff: BackoffEntry | None = None
     until: datetime | None = None
+    ended_at: datetime | None = None
     lines: tuple[str, ...] = ()
 
 

@@ -117,7 +117,7 @@ def _waits_for_hook(case: WhyCase, other: WhyCase) -> Cause:
         other.why,
         hook=Hook.POST_START,
         name=other.container.name,
-        evidence=Evidence(instance=last),
+        evidence=Evidence(instance=case.last),
     )
 
 
@@ -133,7 +133,7 @@ def _waits_for_plain_init(case: WhyCase, other: WhyCase) -> Cause:
         None,
         other.why,
         name=other.container.name,
-        evidence=Evidence(instance=other.last),
+        evidence=Evidence(instance=case.last),
     )
 
 
@@ -145,7 +145,10 @@ def _waits_for_sidecar(case: WhyCase, other: WhyCase) -> Cause:
     if has_startup_probe:
         unprobed = sum(
             instance.exited is not None
-            and other.last_tick(ProbeType.STARTUP, instance) is None
+            and not any(
+                tick.result is not None
+                for tick in other.ticks(ProbeType.STARTUP, instance)
+            )
             for instance in instances
         )
     return case.cause(
@@ -154,5 +157,5 @@ def _waits_for_sidecar(case: WhyCase, other: WhyCase) -> Cause:
         other.why,
         probe=ProbeType.STARTUP if has_startup_probe else None,
         name=other.container.name,
-        evidence=Evidence(count=unprobed, instance=other.last),
+        evidence=Evidence(count=unprobed, instance=case.last),
     )

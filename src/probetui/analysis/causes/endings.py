@@ -17,7 +17,12 @@ from probetui.analysis.container_history import (
 from probetui.k8s.probe import ProbeType, SleepAction
 from probetui.k8s.runtime import START_ERRORS
 from probetui.k8s.status import Terminated
-from probetui.kubelet.journal import PROBE_CAUSES, ContainerEntry, ExitCause
+from probetui.kubelet.journal import (
+    PROBE_CAUSES,
+    BackoffEntry,
+    ContainerEntry,
+    ExitCause,
+)
 from probetui.kubelet.kuberuntime.grace_period import KillReason
 from probetui.kubelet.kuberuntime.restart import restarts_all_after
 from probetui.kubelet.outcome import Result
@@ -57,8 +62,32 @@ def _of(
         kind,
         None if end is None else end.at,
         quirk=_how(case, instance),
-        evidence=Evidence(instance=instance, message=message),
+        evidence=Evidence(
+            instance=instance, message=message, ended_at=_ended_at(case, instance)
+        ),
     )
+
+
+def _ended_at(case: WhyCase, instance: ContainerInstance) -> datetime | None:
+    """Return when an instance ended, by the back-off or the status after it.
+
+    Its exit is journaled when a relist or the end of a stop shows it.
+    """
+    following = case.history.next_after(instance)
+    waits: list[BackoffEntry | None] = [case.history.waits, case.history.decision]
+    if following is not None:
+        waits = [following.waited, following.allowed]
+    states = () if case.status is None else (case.status.state, case.status.last_state)
+    known = [wait.since for wait in waits if wait is not None]
+    known += [
+        state.finished_at
+        for state in states
+        if isinstance(state, Terminated) and state.container_id == instance.container_id
+    ]
+    exited, started = instance.exited, instance.started_at
+    if exited is None or started is None:
+        return None
+    return next((at for at in known if at and started <= at <= exited.at), None)
 
 
 def _how(case: WhyCase, instance: ContainerInstance) -> CauseKind | None:

@@ -288,7 +288,20 @@ class WhyForms(TextOptions):
     ] = None
 
 
-class WhyOptions(RecordOptions, WhyForms, ProgramOptions):
+class WhyInstant(OptionGroup):
+    """The instant that the answer is about."""
+
+    at: Annotated[
+        str | None,
+        Opt(
+            metavar="TIME",
+            help="Answer as of then, not of the end: `40s` or `1:30` after the start, "
+            "`-10s` before the end, or in RFC 3339.",
+        ),
+    ] = None
+
+
+class WhyOptions(WhyInstant, RecordOptions, WhyForms, ProgramOptions):
     """The options of `why`."""
 
 
@@ -298,6 +311,7 @@ class WhyOptions(RecordOptions, WhyForms, ProgramOptions):
     epilog=examples(
         "probetui why",
         "probetui why session.jsonl shop/web",
+        "probetui why shop/web --at 40s",
         "probetui why --md > ticket.md",
         "probetui why --page killed-by-liveness",
     ),
@@ -305,10 +319,11 @@ class WhyOptions(RecordOptions, WhyForms, ProgramOptions):
 @click.argument("arguments", nargs=-1, metavar="[FILE.jsonl] [POD/CONTAINER]")
 @takes_options
 def why(arguments: tuple[str, ...], options: WhyOptions) -> int:
-    """Explain why containers were killed or waited, tick by tick.
+    """Explain why containers are not up, not ready, or were killed.
 
     It reads the record of a session (without FILE, that of the last one) and reports on
-    the containers that ended, or on the one that is named.
+    the containers that ended or are not well, or on the one that is named. That may be
+    one that was never created.
     """
     if options.page is not None:
         from probetui.cli.cause_pages import print_page

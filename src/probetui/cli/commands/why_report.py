@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -18,6 +19,7 @@ from probetui.cli.option_values import recorded_runtime
 from probetui.cli.printing import print_line
 from probetui.cli.reports import emit
 from probetui.cli.session.autosave import LAST, last_session, sessions_folder
+from probetui.durations import format_age, parse_instant
 from probetui.errors import NothingToDoError, RecordError, UsageError
 from probetui.k8s.pod import Pod
 from probetui.kubelet.config import KubeletConfig
@@ -68,7 +70,8 @@ def print_report(arguments: Sequence[str], options: WhyOptions) -> int:
     """Print why containers ended; return the exit status, which is 0.
 
     Raises:
-        UsageError: there is no container of that name.
+        UsageError: there is no container of that name, or --at is no instant of the
+            record.
         RecordError: the record cannot be read.
         NothingToDoError: there is no record, or no container in it.
     """
@@ -78,7 +81,7 @@ def print_report(arguments: Sequence[str], options: WhyOptions) -> int:
     recording = read_recording(path, options.record_limit)
     if recording.problem:
         print_line(f"probetui: {path}: {recording.problem}", err=True)
-    session = _load_session(recording)
+    session = _load_session(recording, _instant(options.at, recording))
     keys = _selected_containers(session, wanted.name, path)
     containers = [_explained(session, key) for key in keys]
     emit(WhyReport(containers, session.past, _origin(recording)), form)
@@ -128,13 +131,45 @@ def _last_record() -> Path:
     return path
 
 
-def _load_session(recording: Recording) -> _RecordedSession:
+def _instant(text: str | None, recording: Recording) -> datetime:
+    """Return the instant that --at names, or the end of a record.
+
+    Raises:
+        UsageError: it is not an instant, or not one of the record.
+    """
+    started_at = datetime.fromisoformat(recording.session.ts)
+    ended_at = recording.entries[-1].at if recording.entries else started_at
+    if text is None:
+        return ended_at
+    is_from_end = text.startswith("-")
+    instant = parse_instant(text, started_at, ended_at if is_from_end else started_at)
+    if instant is None:
+        try:
+            instant = datetime.fromisoformat(text)
+        except ValueError:
+            instant = None
+    if instant is None or instant.tzinfo is None:
+        raise UsageError(
+            f'--at "{text}" is no instant: 40s or 1:30 after the start, -10s before '
+            "the end, or RFC 3339 as in 2026-01-31T12:00:00Z"
+        )
+    if not started_at <= instant <= ended_at:
+        lasts = format_age(ended_at - started_at)
+        raise UsageError(
+            f"--at {text} is not in the record, which begins at "
+            f"{started_at:%Y-%m-%dT%H:%M:%SZ} and lasts {lasts}"
+        )
+    return instant
+
+
+def _load_session(recording: Recording, now: datetime) -> _RecordedSession:
     rules = _rules(recording)
     pods = _pods(recording, rules)
-    past = SessionHistory(recording.entries)
-    past.add_entries(recording.entries, 0)
+    entries = recording.entries
+    entries = entries[: bisect_right(entries, now, key=lambda entry: entry.at)]
+    past = SessionHistory(entries)
+    past.add_entries(entries, 0)
     started_at = datetime.fromisoformat(recording.session.ts)
-    now = recording.entries[-1].at if recording.entries else started_at
     mask = Mask(find_pod_secrets(pods.values()))
     known = {
         uid: pods.get(uid) or Pod(uid, name, namespace)

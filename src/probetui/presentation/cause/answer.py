@@ -87,12 +87,8 @@ def explain_answer(answer: WhyAnswer, name: str, view: View) -> Iterator[Explana
         f"{name} {predicate(answer.now, present)}",
         (
             *_because(answer.now, present),
+            *_outlook(answer, view),
             *_last_end(answer, present),
-            *(
-                ()
-                if answer.outlook is None
-                else outlook_sentences(answer.outlook, view)
-            ),
         ),
     )
 
@@ -165,6 +161,11 @@ def _last_end(answer: WhyAnswer, words: Words) -> Iterator[str]:
     number = "" if instance is None else f" {instance.number}"
     yield f"Its instance{number} {predicate(end, words)}"
     yield from _because(end, words)
+
+
+def _outlook(answer: WhyAnswer, view: View) -> Iterator[str]:
+    if answer.outlook is not None:
+        yield from outlook_sentences(answer.outlook, view)
 
 
 def outlook_sentences(outlook: Outlook, view: View) -> Iterator[str]:

@@ -333,13 +333,18 @@ def _exit_code(exited: ContainerEntry) -> str:
     return f"exit {exited.exit_code or 0}" + (f", {signal}" if signal else "")
 
 
-def _length(cause: Cause) -> str:
-    """Return how long an instance ran: `, 2s after its start`."""
-    instance = cause.evidence.instance
-    if instance is None or instance.exited is None or instance.started_at is None:
-        return ""
-    length = format_countdown(instance.exited.at - instance.started_at)
-    return f", {length} after its start"
+def _when_it_ended(cause: Cause, words: Words) -> str:
+    """Return when an instance ended: ` at 12:00:04.0, 2.0s after its start`."""
+    instance, ended_at = cause.evidence.instance, cause.evidence.ended_at
+    exited = None if instance is None else instance.exited
+    if instance is None or exited is None:
+        return words.at(cause.since)
+    at = words.at(ended_at or exited.at)
+    if instance.started_at is None:
+        return at
+    length = format_countdown((ended_at or exited.at) - instance.started_at)
+    most = "" if ended_at is not None else "at most "
+    return f"{at}, {most}{length} after its start"
 
 
 def _code(cause: Cause) -> int:
@@ -356,13 +361,13 @@ def _signal(cause: Cause) -> str:
 
 def _killed_by_another(cause: Cause, words: Words) -> str:
     return (
-        f"ended with the exit code of {_signal(cause)}{words.at(cause.since)}"
-        f"{_length(cause)}; the kubelet sent none"
+        f"ended with the exit code of {_signal(cause)}{_when_it_ended(cause, words)}; "
+        "the kubelet sent none"
     )
 
 
 def _out_of_memory(cause: Cause, words: Words) -> str:
-    end = f"{words.at(cause.since)}{_length(cause)}"
+    end = _when_it_ended(cause, words)
     if _signal(cause) == "SIGKILL":
         return f"was killed by the kernel{end}: it was out of memory"
     return (
@@ -376,13 +381,11 @@ def _start_failed(cause: Cause, words: Words) -> str:
 
 
 def _exited(cause: Cause, words: Words) -> str:
-    return (
-        f"exited by itself with {_code(cause)}{words.at(cause.since)}{_length(cause)}"
-    )
+    return f"exited by itself with {_code(cause)}{_when_it_ended(cause, words)}"
 
 
 def _crashed(cause: Cause, words: Words) -> str:
-    return f"was ended by {_signal(cause)}{words.at(cause.since)}{_length(cause)}"
+    return f"was ended by {_signal(cause)}{_when_it_ended(cause, words)}"
 
 
 def _unseen(_cause: Cause, _words: Words) -> str:

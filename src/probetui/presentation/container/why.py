@@ -490,11 +490,17 @@ def _next_pull(context: WhyContext) -> str:
     )
 
 
-def explain_container(context: WhyContext, tick: TickEntry | None) -> list[Explanation]:
-    """Explain a container: why it is as it is, its tick, its last exits."""
+def explain_container(
+    context: WhyContext, tick: TickEntry | None, *, is_tick_chosen: bool = False
+) -> list[Explanation]:
+    """Explain a container: why it is as it is, its tick, its last exits.
+
+    A tick that was chosen comes first.
+    """
     explanations = [*_about_now(context)]
     if tick is not None:
-        explanations.append(explain_tick(tick, context))
+        place = 0 if is_tick_chosen else len(explanations)
+        explanations.insert(place, explain_tick(tick, context))
     explanations += [explain_exit(end, context) for end in context.history.last_ends]
     if (backoff := explain_backoff(context)) is not None:
         explanations.append(backoff)

@@ -8,6 +8,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
+from probetui.analysis.causes.answer import explain
 from probetui.presentation.container.detail import Subject, container_title
 from probetui.presentation.container.why import explain_container
 from probetui.presentation.probe.output import output_lines, shown_tick
@@ -89,7 +90,11 @@ class WhyScreen(ActionScreen, inherit_bindings=False):
                 line(strong("Why")), EMPTY, [line("No container selected.")]
             )
             return
-        explanations = explain_container(self._why_context(subject), subject.tick)
+        explanations = explain_container(
+            self._why_context(subject),
+            subject.tick,
+            is_tick_chosen=subject.cursor is not None,
+        )
         commands = (shown.command for shown in explanations if shown.command)
         self._command = next(commands, "")
         name = container_title(subject, self.ui_state.view_model.view)
@@ -114,6 +119,15 @@ class WhyScreen(ActionScreen, inherit_bindings=False):
             subject.history,
             view_model.view,
             subject.container.next_pull_at,
+            explain(
+                pod.pod,
+                subject.container.container,
+                view_model.past,
+                view_model.view.now,
+                view_model.view.rules,
+                {known.pod.uid: known.pod for known in view_model.snapshot.pods},
+                subject.container.next_pull_at,
+            ),
         )
 
 
