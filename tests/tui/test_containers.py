@@ -101,16 +101,20 @@ async def test_a_new_pod_does_not_change_the_selection() -> None:
         assert chosen(screen_lines(app)) == "pod-001/app"
 
 
-async def test_another_pod_is_selected_when_the_selected_one_is_removed() -> None:
+async def test_none_is_selected_when_the_selected_pod_is_removed() -> None:
     session = FakeSession(many(range(5)))
     app = an_app(session)
     async with app.run_test(size=SIZE) as pilot:
-        await pilot.press("G")
-        session.publish(many(range(2)))
+        await pilot.press("j", "j")
+        session.publish(many([0, 2, 3]))
         await pilot.pause()
 
-        assert chosen(screen_lines(app)) == "pod-000/app"
-        assert "2 pod-000/app" in screen_text(app)
+        assert " ▌ " not in screen_text(app)
+        assert "No container selected." in screen_text(app)
+
+        await pilot.press("j")
+
+        assert chosen(screen_lines(app)) == "pod-002/app"
 
 
 async def test_nothing_is_selected_when_every_pod_is_removed() -> None:
@@ -253,6 +257,10 @@ async def test_a_container_that_starts_to_match_becomes_visible() -> None:
         await pilot.pause()
 
         assert "1 of 5" in line_with(app, "filter: crash")
+        assert " ▌ " not in screen_text(app)
+
+        await pilot.press("j")
+
         assert chosen(screen_lines(app)) == "pod-002/app"
 
 

@@ -88,14 +88,6 @@ async def test_the_mute_key_unmutes_a_muted_probe() -> None:
     assert session.sent == [UnmuteProbes(Scope.of(DEMO_KEY))]
 
 
-async def test_the_probe_of_the_last_key_is_the_one_of_the_next() -> None:
-    app = an_app(failing())
-    async with app.run_test(size=(120, 40)) as pilot:
-        await pilot.press("m")
-
-        assert app.ui_state.acted_on == DEMO_KEY
-
-
 class TestInjecting:
     async def test_a_number_selects_the_next_result(self) -> None:
         session, _ = await press_on(failing(), "i", "3")

@@ -151,3 +151,25 @@ async def test_footer_and_help_show_other_keys() -> None:
 
     assert "P pause" in footer
     assert " P        Pause all probes" in text
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        pytest.param({"look.sort": "F"}, id="of the new mode"),
+        pytest.param({"probe.mute": "!"}, id="of the next trouble"),
+    ],
+)
+async def test_a_newer_default_key_gives_way_to_a_saved_key_map(
+    written: Mapping[str, object],
+) -> None:
+    keymap, problems = read_keymap(written)
+    app = an_app(failing(), keymap=keymap)
+    async with app.run_test(size=(80, 40)) as pilot:
+        await pilot.press("question_mark")
+        await pilot.pause()
+        taken = "F" if "look.sort" in written else "!"
+        lines = [line for line in screen_lines(app) if f" {taken} " in line]
+
+    assert problems == []
+    assert not any("trouble" in line for line in lines)

@@ -109,22 +109,6 @@ async def test_the_selection_stays_on_its_container_and_the_title_shows_the_orde
     assert "5, worst first, reversed" in lines[1]
 
 
-async def test_the_cursor_is_on_the_worst_container_until_a_key_is_pressed() -> None:
-    session = FakeSession(a_snapshot(shop_of_one(), demo("|ssss")))
-    app = an_app(session)
-    async with app.run_test(size=(80, 24)) as pilot:
-        session.publish(a_snapshot(shop_of_one(), demo("|ssff")))
-        await pilot.pause()
-        in_trouble = chosen(screen_lines(app))
-        await pilot.press("j", "k")
-        session.publish(a_snapshot(shop_of_one(is_stopped=True), demo("|ssff")))
-        await pilot.pause()
-        in_hand = chosen(screen_lines(app))
-
-    assert in_trouble == "demo/liveness"
-    assert in_hand == "demo/liveness"
-
-
 async def test_the_cursor_stays_while_the_mouse_is_in_another_pane() -> None:
     session = FakeSession(a_snapshot(shop_of_one(), demo("|ssss")))
     app = an_app(session)

@@ -75,7 +75,9 @@ def test_another_probe_starts_at_its_newest_tick() -> None:
     assert ui_state.cursor is None
 
 
-def choose_with_failing(ui_state: UiState, kind: ProbeType) -> None:
+def choose_with_failing(
+    ui_state: UiState, kind: ProbeType, *, follows_trouble: bool = False
+) -> None:
     """Choose the container of the scene as if only that probe of it failed."""
     pod = ui_state.view_model.snapshot.pods[-1]
     container = pod.containers[1]
@@ -91,7 +93,8 @@ def choose_with_failing(ui_state: UiState, kind: ProbeType) -> None:
         )
         for probe in container.probes
     )
-    ui_state.choose((pod, replace(container, probes=probes)))
+    chosen = (pod, replace(container, probes=probes))
+    ui_state.choose(chosen, follows_trouble=follows_trouble)
 
 
 def probe_shown(ui_state: UiState) -> ProbeKey:
@@ -109,28 +112,26 @@ def test_a_selected_tick_keeps_its_probe_when_another_fails() -> None:
     ui_state.move_cursor(-1)
     assert ui_state.cursor is not None
 
-    choose_with_failing(ui_state, other)
+    choose_with_failing(ui_state, other, follows_trouble=True)
     assert probe_shown(ui_state).probe_type is shown
 
     ui_state.cursor = None
-    choose_with_failing(ui_state, other)
+    choose_with_failing(ui_state, other, follows_trouble=True)
     assert probe_shown(ui_state).probe_type is other
 
 
-def test_a_probe_that_was_changed_stays_when_another_fails() -> None:
-    ui_state = ui_state_of(SCENES["gated"](), place=1)
+def test_the_selected_probe_stays_when_another_fails() -> None:
+    ui_state = ui_state_of(SCENES["gated"](), place=0)
     choose_with_failing(ui_state, ProbeType.LIVENESS)
-    ui_state.acted_on = probe_shown(ui_state)
 
     choose_with_failing(ui_state, ProbeType.READINESS)
 
     assert probe_shown(ui_state).probe_type is ProbeType.LIVENESS
 
 
-def test_a_probe_that_was_changed_stays_until_another_container_is_chosen() -> None:
-    ui_state = ui_state_of(SCENES["gated"](), place=1)
+def test_the_most_urgent_probe_is_selected_with_another_container() -> None:
+    ui_state = ui_state_of(SCENES["gated"](), place=0)
     choose_with_failing(ui_state, ProbeType.LIVENESS)
-    ui_state.acted_on = probe_shown(ui_state)
 
     choose(ui_state, 0)
     choose_with_failing(ui_state, ProbeType.READINESS)

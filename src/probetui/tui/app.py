@@ -27,7 +27,7 @@ from probetui.k8s.probe import ProbeType
 from probetui.presentation.text.spans import line, strong
 from probetui.record.masking import Mask
 from probetui.suggestions import removal_command
-from probetui.tui.actions.action import KeyContext, Target
+from probetui.tui.actions.action import KeyContext
 from probetui.tui.actions.container_names import ContainerKey, objects
 from probetui.tui.actions.dispatch import is_available, perform
 from probetui.tui.actions.key_labels import active_labels
@@ -201,16 +201,8 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
         node, name, parameters = self._parse_action(
             action, default_namespace or self, namespaces
         )
-        known, subject = find_action(name, parameters), self.ui_state.subject
+        known = find_action(name, parameters)
         if await super().run_action(action, default_namespace, namespaces):
-            if (
-                known is not None
-                and known.changes
-                and known.on is Target.PROBE
-                and subject is not None
-                and subject.probe is not None
-            ):
-                self.ui_state.acted_on = subject.probe.key
             return True
         if known is None or is_typed_into(node):
             return False

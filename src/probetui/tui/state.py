@@ -19,8 +19,12 @@ from probetui.drive.session import Session
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot
 from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.kubelet.journal import TickEntry
-from probetui.presentation.container.detail import Subject, choose_probe, with_last_run
-from probetui.presentation.container.table import object_name
+from probetui.presentation.container.detail import (
+    Subject,
+    choose_probe,
+    with_last_run,
+)
+from probetui.presentation.container.table import object_name, probe_of
 from probetui.presentation.text.cells import wrap_text
 from probetui.presentation.text.spans import Line
 from probetui.safe_text import safe_lines
@@ -48,10 +52,10 @@ class UiState(Struct):
         host: the services of the program around the screen.
         subject: the selected container, with one of its probes and ticks.
         wanted_probe: the type of probe to show of containers that have it.
+        follows_trouble: whether the most urgent container and probe are selected,
+            whichever these are.
         cursor: the number of the selected tick; None stands for the newest one.
         last_injection: the last injected result.
-        acted_on: the probe that was changed last. It stays selected while its container
-            is, because the next key is meant for it, too.
     """
 
     view_model: ViewModel
@@ -59,9 +63,11 @@ class UiState(Struct):
     host: HostServices = field(default_factory=HostServices)
     subject: Subject | None = None
     wanted_probe: ProbeType | None = None
+    follows_trouble: bool = False
     cursor: int | None = None
     last_injection: Injected | None = None
-    acted_on: ProbeKey | None = None
+    _shown: tuple[str, str, ProbeType] | None = None
+    """The names of pod and container, and the type of the selected probe."""
     _cursor_is_of: ProbeKey | None = None
 
     @property
@@ -94,25 +100,33 @@ class UiState(Struct):
             return "attach only watches; start with --act"
         return ""
 
-    def choose(self, chosen: tuple[PodSnapshot, ContainerSnapshot] | None) -> None:
+    def choose(
+        self,
+        chosen: tuple[PodSnapshot, ContainerSnapshot] | None,
+        *,
+        follows_trouble: bool = False,
+    ) -> None:
         """Select a container, and one of its probes and ticks.
 
-        The cursor stays on its tick while that tick's probe is selected. While it is on
-        a tick, no other probe is selected by itself.
+        The most urgent probe is selected when the container is, and stays while the
+        container does, unless trouble is followed. The cursor stays on its tick while
+        that tick's probe is selected.
         """
         if chosen is None:
             self.subject = None
             return
         pod, container = chosen
-        seen = self._cursor_is_of
-        place = pod.pod.uid, container.container.name
-        shown = None if seen is None or seen[:2] != place else seen.probe_type
-        if self.acted_on is not None and self.acted_on[:2] != place:
-            self.acted_on = None
-        pinned = None if self.acted_on is None else self.acted_on.probe_type
-        if self.cursor is not None:
-            pinned = shown
-        probe = choose_probe(container, self.wanted_probe or pinned, shown)
+        names = (pod.pod.full_name, container.container.name)
+        shown = None
+        if self._shown is not None and self._shown[:2] == names:
+            shown = self._shown[2]
+        wanted = shown
+        if self.wanted_probe and probe_of(container, self.wanted_probe) is not None:
+            wanted = self.wanted_probe
+        if follows_trouble and self.cursor is None:
+            wanted = None
+        probe = choose_probe(container, wanted, shown)
+        self._shown = None if probe is None else (*names, probe.key.probe_type)
         key = None if probe is None else probe.key
         if key != self._cursor_is_of:
             self._cursor_is_of, self.cursor = key, None

@@ -193,6 +193,8 @@ class Action(Struct, frozen=True):
         footer: its position in the footer, counted from the left; 0 hides it.
         shares_keys_of: another action with the same keys, which is off while this one
             is on; a key map changes both.
+        gives_way: whether a user's key map may give its default keys to others, because
+            it is newer than key maps that are in use.
         is_priority: works whatever has the focus; never for printable keys.
         is_listed: False hides it from `:` and the palette.
         aliases: other names for it.
@@ -215,6 +217,7 @@ class Action(Struct, frozen=True):
     arguments: tuple[Argument, ...] = ()
     footer: int = 0
     shares_keys_of: str = ""
+    gives_way: bool = False
     is_priority: bool = False
     is_listed: bool = True
     aliases: tuple[str, ...] = ()

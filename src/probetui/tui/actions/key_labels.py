@@ -9,6 +9,7 @@ from textual.binding import ActiveBinding
 from textual.keys import key_to_character
 
 from probetui.tui.actions.action import Group
+from probetui.tui.actions.keymap import NO_KEY
 from probetui.tui.actions.table import ACTIONS_BY_ID
 
 _NAMES = {
@@ -95,7 +96,7 @@ def active_labels(bindings: Mapping[str, ActiveBinding]) -> list[KeyLabel]:
     keys: dict[str, list[str]] = {}
     first: dict[str, ActiveBinding] = {}
     for key, active in bindings.items():
-        if active.binding.id and active.enabled:
+        if active.binding.id and active.enabled and key != NO_KEY:
             keys.setdefault(active.binding.id, []).append(key)
             first.setdefault(active.binding.id, active)
     return [

@@ -22,6 +22,9 @@ SAME_BYTES = {
 }
 """Keys that terminals send as other keys."""
 
+NO_KEY = "no-key"
+"""The key of an action that has lost its default keys; Textual keeps those for ""."""
+
 _SPELLINGS = {
     "spc": "space",
     "esc": "escape",
@@ -57,13 +60,33 @@ def read_keymap(written: Mapping[str, object]) -> tuple[Keymap, Sequence[str]]:
     for sharing in ACTIONS:
         if sharing.shares_keys_of in keymap and sharing.id not in keymap:
             keymap[sharing.id] = keymap[sharing.shares_keys_of]
+    keymap |= _reduced_keys(keymap)
     return keymap, [*problems, *_clashes(keymap)]
 
 
 def keys_of(action: Action, keymap: Keymap) -> tuple[str, ...]:
     """Return the keys of an action, empty if it has only a name."""
     keys = keymap.get(action.id, action.keys)
-    return tuple(keys.split(",")) if keys else ()
+    return tuple(keys.split(",")) if keys and keys != NO_KEY else ()
+
+
+def _reduced_keys(keymap: Keymap) -> dict[str, str]:
+    """Return the remaining keys of actions whose default keys the key map takes."""
+    reduced = {}
+    for action in ACTIONS:
+        if not action.gives_way or action.id in keymap:
+            continue
+        taken = {
+            key
+            for other in ACTIONS
+            if other.id in keymap and _overlap(action, other)
+            for key in keys_of(other, keymap)
+        }
+        keys = keys_of(action, keymap)
+        remaining = [key for key in keys if key not in taken]
+        if len(remaining) < len(keys):
+            reduced[action.id] = ",".join(remaining) or NO_KEY
+    return reduced
 
 
 def _parse_keys(value: object) -> tuple[list[str], list[str]]:

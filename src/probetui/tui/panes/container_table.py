@@ -70,11 +70,30 @@ class ListLine(Struct, frozen=True):
     container_index: int
 
 
-class ContainerTable(Pane):
-    """The sorted containers of all pods; the cursor stays on its container.
+class _ContainerViewport(ListViewport):
+    """The rows of the list; the cursor is on the selected one, if that is listed."""
 
-    `on_choice` is called when another one is selected. It is not a message, so that
-    the details are painted in the same frame as the cursor.
+    def __init__(self, pane: ContainerTable, on_chosen: Callable[[], None]) -> None:
+        super().__init__(pane, on_chosen=on_chosen)
+        self._table = pane
+
+    def move(self, step: int) -> None:
+        if self._table.is_selection_listed:
+            super().move(step)
+        else:  # the row that took the place of the selected one is the next
+            self.choose_nearest(self.cursor, step)
+
+
+class ContainerTable(Pane):
+    """The sorted containers of all pods, one of which is selected.
+
+    A key or a click selects, and nothing else does: the first snapshot with containers
+    selects the first one in trouble, and no later one selects another. A container that
+    its filter no longer keeps stays selected. If it is gone, none is selected until its
+    pod is created again. `follows_trouble` is the exception that the user asks for.
+
+    `on_choice` is called when the user selects. It is not a message, so that the
+    details are painted in the same frame as the cursor.
     """
 
     KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (
@@ -88,7 +107,7 @@ class ContainerTable(Pane):
         self, view: View, on_choice: Callable[[], None], *, is_ascii: bool = False
     ) -> None:
         super().__init__(id="containers", is_ascii=is_ascii)
-        self.viewport: ListViewport = ListViewport(self, on_chosen=self._chosen)
+        self.viewport: ListViewport = _ContainerViewport(self, self._cursor_moved)
         self._on_choice = on_choice
         self._view = view
         self._pods: tuple[PodSnapshot, ...] = ()
@@ -107,8 +126,12 @@ class ContainerTable(Pane):
         ] = {}
         """The rows as drawn last, each with the snapshot of its pod."""
         self._laid_out: list[Pod] = []
-        self._wanted: ContainerKey | None = None
-        self._is_touched = False
+        self._selected: ContainerKey | None = None
+        self._selected_name: tuple[str, str] | None = None
+        """The full name of the selected container's pod, and the container's name."""
+        self._before_filter: ContainerKey | None = None
+        """The container to select again when the filter keeps it."""
+        self.follows_trouble = False
         self._total = 0
         self._searchable: dict[ContainerKey, tuple[PodSnapshot, bool]] = {}
         self.sought = Filter()
@@ -120,17 +143,32 @@ class ContainerTable(Pane):
 
     @property
     def chosen_key(self) -> ContainerKey | None:
-        """The container under the cursor, None if the list is empty."""
-        if not 0 <= self.viewport.cursor < len(self._lines):
-            return None
-        return self._lines[self.viewport.cursor].key
+        """The selected container, None if there is none."""
+        return self._selected
+
+    @property
+    def is_selection_listed(self) -> bool:
+        """Whether the selected container is in the list, and has the cursor."""
+        return self._selected in self._index
 
     @property
     def chosen_container(self) -> tuple[PodSnapshot, ContainerSnapshot] | None:
-        """The snapshots of pod and container under the cursor."""
-        if self.chosen_key is None:
+        """The snapshots of the selected container and its pod."""
+        key = self._selected
+        if key is None:
             return None
-        return self._snapshots(self._lines[self.viewport.cursor])
+        if (row := self._index.get(key)) is not None:
+            return self._snapshots(self._lines[row])
+        return next(
+            (
+                (pod, container)
+                for pod in self._pods
+                if pod.pod.uid == key.pod_uid
+                for container in pod.containers
+                if container.container.name == key.container_name
+            ),
+            None,
+        )
 
     @property
     def total(self) -> int:
@@ -154,25 +192,35 @@ class ContainerTable(Pane):
         return lane_indent(self.inner_width, self._listed)
 
     def choose_container(self, key: ContainerKey) -> None:
-        """Move the cursor to a container; clear a filter that hides it."""
+        """Select a container; clear a filter that hides it."""
         if key not in self._index:
             self.show_filter(Filter())
         if key in self._index:
-            self._wanted = key
-            self._is_touched = True
+            self._select(key)
+            self._before_filter = None
             self.viewport.choose(self._index[key])
             self.repaint()
 
+    def choose_next_trouble(self) -> None:
+        """Select the next container in trouble, wrapping around at the end."""
+        self.viewport.find_hit(1, lambda row: self._is_in_trouble(self._lines[row]))
+
     def show_filter(self, wanted: Filter) -> None:
-        """Filter the containers."""
+        """Filter the containers; select the first one if it hides the selected one."""
         self.filter = wanted
         if wanted.is_active:
             self.sought = wanted
         self._searchable.clear()
-        # The current selection returns when the filter keeps it again.
-        self._wanted = self._wanted or self.chosen_key
+        self._before_filter = self._before_filter or self._selected
         self._arrange()
+        if self._before_filter in self._index:
+            self._select(self._before_filter)
+            self._before_filter = None
+        else:
+            self._select(self._lines[0].key if self._lines else None)
+        self._show_cursor()
         self.repaint()
+        self._on_choice()
 
     def get_content_height(
         self,
@@ -183,15 +231,12 @@ class ContainerTable(Pane):
         """Return the height for all rows, for layouts that ask."""
         return max(len(self._lines), 1) + LINES_AROUND
 
-    def on_key(self) -> None:
-        """Pin the cursor to its container, because the key is meant for it."""
-        self._is_touched = True
-
     def on_resize(self) -> None:
         self._arrange()
 
     def title(self) -> Line:
-        return line("1 ", strong("Containers"))
+        follows = muted("  follow trouble") if self.follows_trouble else muted("")
+        return line("1 ", strong("Containers"), follows)
 
     def badge(self) -> Line:
         if self.filter.error:
@@ -231,7 +276,7 @@ class ContainerTable(Pane):
         """Return one row of the list, from the cache if its pod is unchanged."""
         entry = self._lines[index]
         pod, container = self._snapshots(entry)
-        rows, is_selected = self._rows, index == self.viewport.cursor
+        rows, is_selected = self._rows, entry.key == self._selected
         self._forget_rows(rows)
         known = self._known_rows.get((entry.key, is_selected))
         if known is not None and known[0] is pod:
@@ -276,9 +321,9 @@ class ContainerTable(Pane):
         self.is_reversed = not self.is_reversed
         self._sort_again()
 
-    def _chosen(self) -> None:
-        self._is_touched = True
-        self._wanted = self.chosen_key
+    def _cursor_moved(self) -> None:
+        self._select(self._lines[self.viewport.cursor].key)
+        self._before_filter = None
         if self._hands_on is None:
             self._hands_on = self.set_timer(_HANDS_ON_SECONDS, self._sort_again)
         else:
@@ -343,7 +388,7 @@ class ContainerTable(Pane):
         self.repaint()
 
     def _arrange(self) -> None:
-        """Lay out the rows again if needed; keep the cursor and its line on screen."""
+        """Lay out the rows again if needed, with the selected one at the same place."""
         pods = [pod.pod for pod in self._pods]
         is_known = len(pods) == len(self._laid_out) and all(
             map(is_, pods, self._laid_out)
@@ -356,33 +401,72 @@ class ContainerTable(Pane):
             )
         layout = (self.filter, places)
         if is_known and layout == self._layout and not self.filter.is_active:
+            self._follow()
             return
         if not is_known:
             self._names = pod_names(pods)
             self._listed = self._look_at_names()
             self._known_lines.clear()
         self._layout, self._laid_out = layout, pods
-        before, distance = self.chosen_key, self.viewport.cursor - self.viewport.top
+        distance = self.viewport.cursor - self.viewport.top
         count = len(self._lines)
         self._lay_out(places)
         if len(self._lines) != count:
             self.refresh(layout=True)
-        self.viewport.cursor = self._cursor_for(self._wanted or before)
-        if self.chosen_key == before:
-            # In a list that is not scrolled, rows that move to the top stay visible.
-            is_in_sight = (
-                is_known
-                and not self.viewport.top
-                and self.viewport.cursor < self.visible_rows
-            )
-            self.viewport.top = (
-                0
-                if is_in_sight
-                else self.viewport.within(self.viewport.cursor - distance)
-            )
+        self._keep_selection()
+        if self._selected in self._index:
+            self.viewport.cursor = self._index[self._selected]
         else:
-            self.viewport.choose(self.viewport.cursor)
-            self._on_choice()
+            last = max(len(self._lines) - 1, 0)
+            self.viewport.cursor = min(self.viewport.cursor, last)
+        # In a list that is not scrolled, rows that move to the top stay visible.
+        is_in_sight = (
+            is_known
+            and not self.viewport.top
+            and self.viewport.cursor < self.visible_rows
+        )
+        self.viewport.top = (
+            0 if is_in_sight else self.viewport.within(self.viewport.cursor - distance)
+        )
+        self._follow()
+
+    def _keep_selection(self) -> None:
+        """Find the selected container among the listed ones; select one at the start.
+
+        A pod that was deleted and created again has another UID, and the same name.
+        """
+        if self._selected_name is None:
+            if self._lines:
+                self._select(self._most_urgent())
+        elif self.chosen_container is None:
+            pod_name, container_name = self._selected_name
+            self._selected = next(
+                (
+                    ContainerKey(pod.pod.uid, container_name)
+                    for pod in self._pods
+                    if pod.pod.full_name == pod_name
+                    for container in pod.containers
+                    if container.container.name == container_name
+                ),
+                None,
+            )
+
+    def _follow(self) -> None:
+        """Select the most urgent container, in the mode that follows trouble."""
+        if self.follows_trouble and self._lines:
+            self._select(self._most_urgent())
+            self._show_cursor()
+
+    def _select(self, key: ContainerKey | None) -> None:
+        self._selected = key
+        if (selected := self.chosen_container) is not None:
+            pod, container = selected
+            self._selected_name = (pod.pod.full_name, container.container.name)
+
+    def _show_cursor(self) -> None:
+        """Move the cursor to the selected row, and scroll it into view."""
+        row = 0 if self._selected is None else self._index.get(self._selected, 0)
+        self.viewport.choose(row)
 
     def _lay_out(self, places: ContainerPlaces) -> None:
         self._total = len(places)
@@ -427,25 +511,18 @@ class ContainerTable(Pane):
         pod = self._pods[line.pod_index]
         return pod, pod.containers[line.container_index]
 
-    def _cursor_for(self, key: ContainerKey | None) -> int:
-        """Return the row of that container, or the first one if it is gone.
+    def _is_in_trouble(self, row: ListLine) -> bool:
+        return container_health(*self._snapshots(row)).role is not Role.PLAIN
 
-        Until the user has pressed a key here, the cursor stays on the worst container
-        instead. With the focus elsewhere it follows its container, too, because the
-        other pane or screen shows that one.
-        """
-        if key is None or not self._lines:
-            return 0
-        row = self._index.get(key, 0)
-        is_elsewhere = self.app.focused not in {None, self}
-        if self._is_touched or is_elsewhere or self.order is not ContainerOrder.WORST:
-            return row
+    def _most_urgent(self) -> ContainerKey:
+        """Return the most urgent container; of equal ones the selected or first one."""
         return min(
-            (0, row), key=lambda row: (self._urgency(row), row != self._index.get(key))
-        )
+            self._lines,
+            key=lambda row: (self._urgency(row), row.key != self._selected),
+        ).key
 
-    def _urgency(self, row: int) -> Urgency:
-        pod, container = self._snapshots(self._lines[row])
+    def _urgency(self, row: ListLine) -> Urgency:
+        pod, container = self._snapshots(row)
         return urgency(container_health(pod, container), container)
 
     def _is_sought(self, index: int) -> bool:

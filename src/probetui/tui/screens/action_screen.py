@@ -8,6 +8,7 @@ from textual import on
 from textual.binding import BindingType
 from textual.screen import Screen
 
+from probetui.k8s.probe import ProbeType
 from probetui.tui.actions.action import KeyContext
 from probetui.tui.actions.key_labels import footer_labels
 from probetui.tui.actions.table import ACTIONS, bindings
@@ -52,8 +53,7 @@ class ActionScreen(StatefulScreen, MinimumSizeScreen[None], inherit_bindings=Fal
         if subject is not None and subject.probe is not None:
             probes = subject.container.probes
             index = probes.index(subject.probe) + step
-            self.ui_state.wanted_probe = probes[index % len(probes)].key.probe_type
-            self.show_subject_everywhere()
+            self._select_probe(probes[index % len(probes)].key.probe_type)
 
     def action_tick(self, step: int) -> None:
         """Select an older or newer tick."""
@@ -62,7 +62,11 @@ class ActionScreen(StatefulScreen, MinimumSizeScreen[None], inherit_bindings=Fal
 
     @on(ProbeRequested)
     def _show_probe(self, message: ProbeRequested) -> None:
-        self.ui_state.wanted_probe = message.probe_type
+        self._select_probe(message.probe_type)
+
+    def _select_probe(self, probe_type: ProbeType) -> None:
+        self.ui_state.wanted_probe = probe_type
+        self.ui_state.follows_trouble = False
         self.show_subject_everywhere()
 
     @on(StripEndRequested)

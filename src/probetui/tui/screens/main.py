@@ -90,7 +90,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         view, is_ascii = ui_state.view_model.view, ui_state.options.ascii
         self._header, self._banner = HeaderBar(ui_state.options.about), Banner()
         self._lesson = LessonBar(ui_state.host.lesson)
-        self._containers = ContainerTable(view, self._show_detail, is_ascii=is_ascii)
+        self._containers = ContainerTable(view, self._on_selection, is_ascii=is_ascii)
         self._card = CardPage()
         self._detail, self._other, self._ticks, self._why = (
             SubjectPane(page, view, id=name, is_ascii=is_ascii)
@@ -168,6 +168,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         self._header.show(snapshot, view_model.runtime_name, view)
         self._banner.show(snapshot, view_model.runtime_name, view)
         self._show_lanes()
+        self._containers.follows_trouble = self._follows_trouble
         self._containers.show(snapshot.pods, view)
         has_others = any(
             len(container.probes) > 1
@@ -258,7 +259,17 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         """Select a container and one of its probes; clear a filter that hides it."""
         self.ui_state.wanted_probe = probe or self.ui_state.wanted_probe
         self._containers.choose_container(key)
-        self._show_detail()
+        self._on_selection()
+
+    def action_next_trouble(self) -> None:
+        self._containers.choose_next_trouble()
+
+    def action_follow_trouble(self) -> None:
+        """Select what is most urgent from now on, or leave the selection to keys."""
+        self.ui_state.follows_trouble = not self.ui_state.follows_trouble
+        if self.ui_state.follows_trouble:
+            self.ui_state.wanted_probe = None
+        self.show(self.ui_state.view_model)
 
     def action_all_pods(self) -> None:
         """Show events of the selected pod only, or of all pods again."""
@@ -304,8 +315,23 @@ class MainScreen(ActionScreen, inherit_bindings=False):
             )
         self._containers.lane_view = self._lanes_page.lane_view = shown
 
+    @property
+    def _follows_trouble(self) -> bool:
+        """Whether to follow trouble now: not below a screen about the selection."""
+        return self.ui_state.follows_trouble and self.app.screen is self
+
+    def _on_selection(self) -> None:
+        """Show what the user has selected."""
+        self.ui_state.follows_trouble = False
+        self._show_detail()
+
     def _show_detail(self) -> None:
-        self.ui_state.choose(self._containers.chosen_container)
+        if self._containers.follows_trouble and not self.ui_state.follows_trouble:
+            self._containers.follows_trouble = False
+            self._containers.repaint()
+        self.ui_state.choose(
+            self._containers.chosen_container, follows_trouble=self._follows_trouble
+        )
         if self._cell_seconds is not None:
             self._show_lanes()
             self._containers.repaint()
