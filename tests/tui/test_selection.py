@@ -66,7 +66,8 @@ def named(app: ProbetuiApp) -> str:
     """Return what the screen says is selected: `red/web liveness`."""
     title = re.search(r" 2 (\S+/\S+) .*?\[(\w+)\]", screen_text(app))
     if title is None:
-        return ""
+        footer = screen_lines(app)[-1].split()[:2]
+        return " ".join(footer) if "/" in footer[0] else ""
     kinds = {"L": "liveness", "R": "readiness"}
     return f"{title[1]} {kinds.get(title[2], title[2])}"
 
@@ -261,3 +262,17 @@ async def test_no_snapshot_selects_another_container_or_probe(
 
             assert not selected or named(app) in {selected, ""}
             selected = selected or named(app)
+
+
+@pytest.mark.parametrize("keys", [("z",), ("3", "z")], ids=["list", "events"])
+async def test_the_footer_names_the_selection_where_the_card_is_hidden(
+    keys: Sequence[str],
+) -> None:
+    app = an_app(a_snapshot(a_pod("red"), a_pod("sea", readiness="sff")))
+    async with app.run_test(size=(80, 24)) as pilot:
+        before = screen_lines(app)[-1]
+        await pilot.press(*keys)
+        await pilot.pause()
+
+        assert "sea/db" not in before
+        assert screen_lines(app)[-1].startswith(" sea/db readiness  ? help")

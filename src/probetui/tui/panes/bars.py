@@ -37,11 +37,14 @@ from probetui.tui.styled_text import (
     StyledSegment,
     cells,
     fit,
+    shortened,
     styled_line,
     wrapped,
 )
 
 _GAP = 2
+_MOST_FOR_TARGET = 0.5
+"""The share of the footer that the name of the keys' target may take."""
 
 
 class HeaderBar(LineWidget):
@@ -144,6 +147,13 @@ class KeyLine(LineWidget):
         self._shown: list[KeyLabel] = []
         self._working: set[str] = set()
         self._places: list[tuple[range, KeyLabel]] = []
+        self._target = ""
+
+    def show_target(self, name: str) -> None:
+        """Name the target of the keys before them, empty if it is named elsewhere."""
+        if name != self._target:
+            self._target = name
+            self.repaint()
 
     def show(self, labels: Sequence[KeyLabel], context: Hashable = None) -> None:
         """Show the keys that work now, and those that have worked in this context."""
@@ -154,28 +164,36 @@ class KeyLine(LineWidget):
         self.repaint()
 
     def content(self) -> Sequence[StyledLine]:
-        """Return the keys that fit; the help has all."""
+        """Return the target and the keys that fit; the help has all keys."""
         self._places = []
-        line: list[StyledSegment] = []
-        start = 1
-        for label in self._fitting():
+        target = self._target_label()
+        shown: list[StyledSegment] = list(target)
+        start = cells(target) + (_GAP if target else 1)
+        for label in self._fitting(self.size.width - start):
             key, width = label.keys[0], _width(label)
-            line.append((" " * (_GAP if line else 1), PLAIN))
+            shown.append((" " * (_GAP if shown else 1), PLAIN))
             is_on = label.id in self._working
             if is_on:
                 self._places.append((range(start, start + width), label))
             text = f" {label.text}".ljust(width - len(key))
             key_look, text_look = ("key", PLAIN) if is_on else ("muted", "muted")
-            line += [(key, key_look), (text, text_look)]
+            shown += [(key, key_look), (text, text_look)]
             start += width + _GAP
-        return [tuple(line)]
+        return [tuple(shown)]
 
-    def _fitting(self) -> list[KeyLabel]:
+    def _target_label(self) -> StyledLine:
+        if not self._target:
+            return ()
+        most = int(self.size.width * _MOST_FOR_TARGET)
+        name = shortened(self._target, most, self.ellipsis)
+        return styled_line(line(" ", strong(name)))
+
+    def _fitting(self, room: int) -> list[KeyLabel]:
         """Return the first keys that fit, and the last, which leaves the screen."""
         if not self._shown:
             return []
         *others, last = self._shown
-        room = self.size.width - 1 - _width(last)
+        room -= _width(last)
         kept = []
         for label in others:
             room -= _width(label) + _GAP

@@ -15,7 +15,7 @@ from textual.geometry import Size
 from probetui.engine.snapshot import PodSnapshot
 from probetui.k8s.probe import ProbeType
 from probetui.presentation.text.filters import Filter
-from probetui.tui.actions.action import KeyContext
+from probetui.tui.actions.action import KeyContext, Target, target_text
 from probetui.tui.actions.container_names import ContainerKey
 from probetui.tui.actions.table import bindings
 from probetui.tui.messages import FilterClosed, LogUpdated
@@ -346,7 +346,16 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         several = subject is not None and len(subject.container.probes) > 1
         self.set_class(several, "-several-probes", update=self._is_styled)
         self._outputs.show(self.ui_state)
+        self._show_target()
         self.refresh_keys()
+
+    def _show_target(self) -> None:
+        """Name the selection in the footer, unless the card names it."""
+        subject, context, name = self.ui_state.subject, self.ui_state.context, ""
+        if subject is not None and not self._detail.display:
+            has_probe = subject.probe is not None
+            name = target_text(Target.PROBE if has_probe else Target.CONTAINER, context)
+        self.key_line.show_target(name)
 
     def _share_rows(self) -> None:
         """Size the list by its rows, within limits; events get the rest."""
@@ -399,6 +408,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
             f"#{name or ('containers' if before == 'detail' else before)}"
         ).focus()
         self.refresh_bindings()
+        self.call_after_refresh(self._show_target)
 
     def _displayed(self) -> list[str]:
         return [
