@@ -205,6 +205,7 @@ ROWS: Mapping[str, Row] = {
     ),
     "--color": Row(("--color", "sometimes"), USAGE, "auto"),
     "--ascii": Row(("--ascii",)),
+    "--lanes": Row(("--lanes",)),
     "--no-motion": Row(("--no-motion",)),
     "--no-mouse": Row(("--no-mouse",)),
     "--pause-opens-step": Row(("--pause-opens-step",)),

@@ -143,6 +143,19 @@ async def test_lanes_fit_into_every_size(
         assert "Containers" in screen_text(app) or size < (60, 16)
 
 
+async def test_lanes_can_be_shown_from_the_start() -> None:
+    app = an_app(steady(), lanes=True)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        text = screen_text(app)
+
+        assert "per cell" in text
+        # The card is above the list, the list above its probes, and these above why.
+        heads = ("liveness  [liveness]", "Containers", "Probes", "Why", "Events")
+        places = [text.index(head) for head in heads]
+        assert places == sorted(places)
+
+
 @pytest.mark.sweep
 class TestPictures:
     @pytest.mark.parametrize(

@@ -769,6 +769,14 @@ class AppearanceOptions(OptionGroup, section=_SCREEN):
         ),
     ] = "auto"
     ascii: Ascii = False
+    lanes: Annotated[
+        bool,
+        Setting(
+            "--lanes/--no-lanes",
+            is_rare=True,
+            help="Show lanes of time at first, in place of cards.",
+        ),
+    ] = False
     no_motion: Annotated[
         bool,
         Setting(

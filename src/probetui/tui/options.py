@@ -29,6 +29,9 @@ class ScreenOptions(Struct, frozen=True):
     """
 
     ascii: bool = False
+    lanes: bool = False
+    """Whether lanes of time are shown at first, in place of cards."""
+
     motion: bool = True
     mouse: bool = True
     pause_opens_step: bool = False

@@ -47,10 +47,18 @@ from probetui.tui.actions.container_names import ContainerKey
 from probetui.tui.actions.table import bindings
 from probetui.tui.messages import CopyRequested
 from probetui.tui.panes.container_rows import ContainerRows, ListedNames, lane_indent
-from probetui.tui.panes.lane_view import LaneView
+from probetui.tui.panes.lane_view import (
+    LaneSource,
+    LaneView,
+    default_cell_seconds,
+    other_cell_seconds,
+)
 from probetui.tui.panes.pane import LEAST_EDGE, Pane
 from probetui.tui.panes.viewport import ListViewport
 from probetui.tui.styled_text import PLAIN, StyledLine, cells, fit, styled_line
+
+_USUAL_PERIOD = 10
+"""The kubelet's default, in seconds, where there is no probe."""
 
 LINES_AROUND = 3
 """The lines of the list that are not rows: two edges and the headings."""
@@ -138,8 +146,10 @@ class ContainerTable(Pane):
         """The last filter, for `n` and `N` after the list is unfiltered."""
         self.order = ContainerOrder.WORST
         self.is_reversed = False
-        self.lane_view: LaneView | None = None
-        """The lanes that stand in place of the probes' states; None for these."""
+        self.lane_source: LaneSource | None = None
+        """What lanes are drawn of, in place of the probes' states; None for these."""
+        self._shortest_period = _USUAL_PERIOD
+        self._wanted_cell_seconds: float | None = None
 
     @property
     def chosen_key(self) -> ContainerKey | None:
@@ -187,9 +197,20 @@ class ContainerTable(Pane):
         self.repaint()
 
     @property
-    def lane_indent(self) -> int:
-        """The cells of a row before its lane."""
-        return lane_indent(self.inner_width, self._listed)
+    def lane_view(self) -> LaneView | None:
+        """The lanes on their axis, None if there are none."""
+        if self.lane_source is None:
+            return None
+        indent = lane_indent(self.inner_width, self._listed)
+        return self.lane_source.on_axis(self._cell_seconds, indent, self.inner_width)
+
+    def change_cell_time(self, step: int) -> None:
+        """Show more time in each cell of the lanes, or with a step of -1 less."""
+        self._wanted_cell_seconds = other_cell_seconds(self._cell_seconds, step)
+
+    @property
+    def _cell_seconds(self) -> float:
+        return self._wanted_cell_seconds or default_cell_seconds(self._shortest_period)
 
     def choose_container(self, key: ContainerKey) -> None:
         """Select a container; clear a filter that hides it."""
@@ -483,11 +504,11 @@ class ContainerTable(Pane):
             for pod in self._pods
             for container in pod.containers
         ]
-        used = {
-            probe.key.probe_type
-            for _, container in containers
-            for probe in container.probes
-        }
+        probes = [probe for _, container in containers for probe in container.probes]
+        used = {probe.key.probe_type for probe in probes}
+        self._shortest_period = min(
+            (probe.probe.period_seconds for probe in probes), default=_USUAL_PERIOD
+        )
         longest = max(
             (
                 len(f"{name} {kind(container)}".rstrip())

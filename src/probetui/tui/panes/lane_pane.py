@@ -22,11 +22,12 @@ from probetui.tui.panes.lane_view import LaneView
 from probetui.tui.panes.subject_panes import SubjectPage, SubjectPane
 from probetui.tui.styled_text import StyledLine, styled_line
 
-_AROUND = 2
-"""The rows of the frame."""
-
 _OUTPUT = 1
+LEAST_OF_PROBES = 2 + _OUTPUT
+"""Rows besides one for each probe: the frame's, and what was printed last."""
+
 PLOT_ROWS = 5
+"""Rows of the plot, which is drawn where there are so many to spare."""
 
 
 class LanesPage(SubjectPage):
@@ -45,16 +46,6 @@ class LanesPage(SubjectPage):
         if shown is None:
             return EMPTY
         return line(muted(f"{shown.axis.cell_seconds:g}s per cell, - + change it"))
-
-    def height(self, subject: Subject | None, room: int) -> int:
-        """Return how many rows there is something for, those of the frame included.
-
-        The plot is drawn where there is room for it beside all else.
-        """
-        probes = 0 if subject is None else len(subject.container.probes)
-        least = _AROUND + max(probes, 1) + _OUTPUT
-        has_plot = probes and room >= least + PLOT_ROWS
-        return least + PLOT_ROWS if has_plot else least
 
     def rows(self, subject: Subject, pane: SubjectPane) -> Sequence[StyledLine]:
         shown, probes = self.lane_view, subject.container.probes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 
 from msgspec import Struct
@@ -16,15 +15,13 @@ _CELLS_PER_PERIOD = 4
 """Cells from one tick to the next of the quickest probe, where there are such cells."""
 
 
-def default_cell_seconds(pods: Sequence[PodSnapshot]) -> float:
-    """Return the time of a cell with which the quickest probe has room to be seen."""
-    periods = [
-        probe.probe.period_seconds
-        for pod in pods
-        for container in pod.containers
-        for probe in container.probes
-    ]
-    wanted = min(periods, default=_CELLS_PER_PERIOD) / _CELLS_PER_PERIOD
+def default_cell_seconds(shortest_period: int) -> float:
+    """Return the time of a cell with which the quickest probe has room to be seen.
+
+    Args:
+        shortest_period: the period of that probe, in seconds.
+    """
+    wanted = shortest_period / _CELLS_PER_PERIOD
     return max(
         (seconds for seconds in CELL_SECONDS if seconds <= wanted),
         default=CELL_SECONDS[0],
@@ -60,16 +57,17 @@ class LaneView(Struct, frozen=True):
         return None if self.at is None else self.axis.index(self.at.timestamp())
 
 
-def lane_view(
-    lanes: Lanes,
-    snapshot: Snapshot,
-    view: View,
-    cell_seconds: float,
-    indent: int,
-    width: int,
-    at: datetime | None,
-) -> LaneView:
-    """Return lanes of so many cells in all, the rows' beginnings included."""
-    axis = LaneAxis.around(view.now, cell_seconds, max(width - indent, 1), at)
-    marks = lane_marks(is_ascii=view.marks.is_ascii)
-    return LaneView(lanes, snapshot, axis, marks, indent, at)
+class LaneSource(Struct, frozen=True):
+    """What lanes are drawn of; `at` is the instant of the selected tick, if any."""
+
+    lanes: Lanes
+    snapshot: Snapshot
+    view: View
+    at: datetime | None = None
+
+    def on_axis(self, cell_seconds: float, indent: int, width: int) -> LaneView:
+        """Return the lanes in rows of `width` cells, whose first `indent` are taken."""
+        room = max(width - indent, 1)
+        axis = LaneAxis.around(self.view.now, cell_seconds, room, self.at)
+        marks = lane_marks(is_ascii=self.view.marks.is_ascii)
+        return LaneView(self.lanes, self.snapshot, axis, marks, indent, self.at)

@@ -11,6 +11,7 @@ from textual.binding import BindingType
 from textual.containers import Container
 from textual.events import Resize
 from textual.geometry import Size
+from textual.widget import Widget
 
 from probetui.engine.snapshot import PodSnapshot
 from probetui.k8s.probe import ProbeType
@@ -23,12 +24,8 @@ from probetui.tui.panes.bars import Banner, HeaderBar, LessonBar
 from probetui.tui.panes.container_table import LINES_AROUND, ContainerTable
 from probetui.tui.panes.event_pane import EventPane
 from probetui.tui.panes.filter_bar import FilterBar
-from probetui.tui.panes.lane_pane import LanesPage
-from probetui.tui.panes.lane_view import (
-    default_cell_seconds,
-    lane_view,
-    other_cell_seconds,
-)
+from probetui.tui.panes.lane_pane import LEAST_OF_PROBES, PLOT_ROWS, LanesPage
+from probetui.tui.panes.lane_view import LaneSource
 from probetui.tui.panes.output_pane import OutputController, OutputPane
 from probetui.tui.panes.pane import Pane
 from probetui.tui.panes.subject_panes import (
@@ -58,8 +55,11 @@ _LEAST_FOR_ALL = 22
 _ROOMY = 36
 """The least height of a terminal for the full card and all ticks."""
 
-_AROUND_LANES = 24
-"""Rows that all else takes beside the lanes of probes and one lane a container."""
+_LEAST_EVENTS = 5
+"""Rows of the events beside lanes, before these get more than they need at least."""
+
+_LEAST_FOR_FRAMES = 28
+"""Rows from which on the reason has a frame beside lanes, and the card a third row."""
 
 _CARD_OF_FEW = 10
 FEW = 3
@@ -103,8 +103,10 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         )
         self._why.can_focus = False
         self._lanes_page, self._ticks_page = LanesPage(), self._ticks.page
-        self._cell_seconds: float | None = None
-        """The time of a cell of the lanes; None while there are none."""
+        self._has_lanes = ui_state.options.lanes
+        if self._has_lanes:
+            self._ticks.page = self._lanes_page
+            self.add_class("-lanes")
         self._events = EventPane(view, is_ascii=is_ascii)
         self._output = OutputPane(view, is_ascii=is_ascii)
         self._outputs = OutputController(
@@ -167,7 +169,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         snapshot, view = view_model.snapshot, view_model.view
         self._header.show(snapshot, view_model.runtime_name, view)
         self._banner.show(snapshot, view_model.runtime_name, view)
-        self._show_lanes()
+        self._look_back()
         self._containers.follows_trouble = self._follows_trouble
         self._containers.show(snapshot.pods, view)
         has_others = any(
@@ -222,28 +224,26 @@ class MainScreen(ActionScreen, inherit_bindings=False):
 
     def action_lanes(self) -> None:
         """Show lanes of time in place of the cards, or these again."""
-        pods = self.ui_state.view_model.snapshot.pods
-        has_lanes = self._cell_seconds is None
-        self._cell_seconds = default_cell_seconds(pods) if has_lanes else None
-        self._ticks.page = self._lanes_page if has_lanes else self._ticks_page
-        self.set_class(has_lanes, "-lanes")
-        # Lanes of probes stand right below those of their containers.
-        panes = self.query_one("#panes")
-        if has_lanes:
-            panes.move_child(self._ticks, before=self._why)
-        else:
-            panes.move_child(self._ticks, after=self._why)
+        self._has_lanes = not self._has_lanes
+        self._ticks.page = self._lanes_page if self._has_lanes else self._ticks_page
+        self.set_class(self._has_lanes, "-lanes")
+        places: dict[Widget, int] = {
+            pane: place for place, pane in enumerate(self._panes)
+        }
+        self.query_one("#panes").sort_children(key=lambda pane: places[pane])
+        self._look_back()
         self._share_rows()
-        self._show_lanes()
         self._containers.repaint()
         self.call_after_refresh(self._show_resized)
         self.refresh_bindings()
 
     def action_cell_time(self, step: int) -> None:
         """Have a cell of the lanes stand for more time, or for less."""
-        if self._cell_seconds is not None:
-            self._cell_seconds = other_cell_seconds(self._cell_seconds, step)
+        if self._has_lanes:
+            self._containers.change_cell_time(step)
             self._show_detail()
+            self._containers.repaint()
+            self._ticks.repaint()
 
     def action_unzoom(self) -> None:
         self._zoom("")
@@ -296,24 +296,19 @@ class MainScreen(ActionScreen, inherit_bindings=False):
     def _filter_closed(self) -> None:
         self.key_line.display = True
 
-    def _show_lanes(self) -> None:
-        """Give the panes the lanes of what there is to see, if they are shown."""
-        shown = None
-        if self._cell_seconds is not None:
-            view_model, subject = self.ui_state.view_model, self.ui_state.subject
-            tick = None
-            if subject is not None and subject.cursor is not None:
-                tick = subject.tick
-            shown = lane_view(
-                view_model.past.lanes,
-                view_model.snapshot,
-                view_model.view,
-                self._cell_seconds,
-                self._containers.lane_indent,
-                self._containers.inner_width,
-                None if tick is None else tick.timing.started_at,
-            )
-        self._containers.lane_view = self._lanes_page.lane_view = shown
+    def _look_back(self) -> None:
+        """Have lanes drawn of what there is to see, around the selected tick."""
+        self._containers.lane_source = None
+        if not self._has_lanes:
+            return
+        view_model, subject = self.ui_state.view_model, self.ui_state.subject
+        selected = None if subject is None or subject.cursor is None else subject.tick
+        self._containers.lane_source = LaneSource(
+            view_model.past.lanes,
+            view_model.snapshot,
+            view_model.view,
+            None if selected is None else selected.timing.started_at,
+        )
 
     @property
     def _follows_trouble(self) -> bool:
@@ -329,13 +324,14 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         if self._containers.follows_trouble and not self.ui_state.follows_trouble:
             self._containers.follows_trouble = False
             self._containers.repaint()
+        before = self._containers.lane_source
         self.ui_state.choose(
             self._containers.chosen_container, follows_trouble=self._follows_trouble
         )
-        if self._cell_seconds is not None:
-            self._show_lanes()
+        self._look_back()
+        if self._containers.lane_source != before:
             self._containers.repaint()
-            self._ticks.repaint()
+        self._lanes_page.lane_view = self._containers.lane_view
         subject, view = self.ui_state.subject, self.ui_state.view_model.view
         is_alone = not self._ticks.display
         if self._card.is_alone != is_alone:
@@ -363,20 +359,26 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         self.set_class(few, "-few", update=self._is_styled)
         instances = most_instances(self.ui_state.view_model.snapshot.pods)
         rows = grid_rows(self.app.size.height, self._containers.total, instances)
-        if self._cell_seconds is not None:
-            rows = ""
-            others = _AROUND_LANES + self._containers.total
-            room = self.app.size.height - others
-            height = self._lanes_page.height(self.ui_state.subject, room)
-            self._ticks.styles.height = height
-        elif self._ticks.styles.has_rule("height"):
-            self._ticks.styles.clear_rule("height")
+        if self._has_lanes:
+            subject = self.ui_state.subject
+            probes = 0 if subject is None else len(subject.container.probes)
+            rows = lane_rows(self.app.size.height, self._containers.total, probes)
         if rows != self._grid_rows and self.is_mounted:
             self._grid_rows = rows
             self.query_one("#panes").styles.grid_rows = rows or None
 
     @property
     def _panes(self) -> tuple[Pane, ...]:
+        if self._has_lanes:
+            return (
+                self._detail,
+                self._containers,
+                self._ticks,
+                self._why,
+                self._output,
+                self._events,
+                self._other,
+            )
         return (
             self._containers,
             self._detail,
@@ -429,6 +431,26 @@ def most_instances(pods: Iterable[PodSnapshot]) -> int:
     """Return the largest number of instances of a container."""
     statuses = (container.status for pod in pods for container in pod.containers)
     return 1 + max((status.restart_count for status in statuses if status), default=0)
+
+
+def lane_rows(height: int, containers: int, probes: int) -> str:
+    """Return the heights of the rows where lanes are shown.
+
+    They are for a terminal of that height: card, containers, probes of the selected
+    container, why, events, as far as the style sheet shows these. The plot of a probe
+    comes last: it is drawn where all else has its room.
+    """
+    card, why = (5, 3) if height >= _LEAST_FOR_FRAMES else (4, 1)
+    of_probes = LEAST_OF_PROBES + max(probes, 1)
+    if height < _LEAST_FOR_ALL:
+        why = of_probes = 0
+    room = height - 2 - card - why - of_probes - _LEAST_EVENTS
+    wanted = max(containers, 1) + LINES_AROUND
+    listed = max(min(wanted, room), LINES_AROUND + 1)
+    if of_probes and probes and room - listed >= PLOT_ROWS + _LEAST_EVENTS:
+        of_probes += PLOT_ROWS
+    rows = (card, listed, of_probes, why)
+    return f"{' '.join(str(row) for row in rows if row)} 1fr"
 
 
 def grid_rows(height: int, containers: int, instances: int) -> str:
