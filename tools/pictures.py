@@ -98,7 +98,7 @@ CASTS = {
         "A liveness probe fails, the container is killed and started, and why",
         118,
         175,
-        {120: ("j",), 166: ("w",)},
+        {119: ("F",), 128: ("F",), 166: ("w",)},
     ),
 }
 
