@@ -264,7 +264,7 @@ def find_finding(attempt: Attempt, pod: Pod, key: ProbeKey) -> ProbeFinding | No
             return ProbeFinding(
                 EXEC_MISSING,
                 f"{field_path}.exec.command",
-                f"{_program(command)} is not in the container: {_reading(attempt)}",
+                f"{_program(command)} is not in the container: {_consequence(attempt)}",
             )
         case HTTPGetAction() if attempt.http is not None:
             redirect = _redirect(attempt.http)
@@ -281,7 +281,7 @@ def _program(command: tuple[str, ...]) -> str:
     return go_quote(command[0][:_LONGEST_NAME]) if command else "nothing"
 
 
-def _reading(attempt: Attempt) -> str:
+def _consequence(attempt: Attempt) -> str:
     """Return the consequence of a command that cannot start, by runtime."""
     if attempt.error is None:
         return "as on Docker it is a failure; a CRI runtime makes it an error"

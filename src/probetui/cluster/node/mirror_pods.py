@@ -5,7 +5,7 @@ Source: kubelet/pod/mirror_client.go, v1.32.10; kubelet.go, tryReconcileMirrorPo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from probetui.cluster.client import PODS, ApiClient, Object
 from probetui.cluster.errors import ApiError
@@ -82,7 +82,11 @@ async def reconcile_mirrors(
                 raise
             # It exists, but the watch has not reported it yet.
     for uid, other in seen.items():
-        if is_mirror(other) and uid not in current and not _is_wanted(other, static):
+        if (
+            is_mirror(other)
+            and uid not in current
+            and not any(mirror_of(pod, {"": other}) for pod in static)
+        ):
             await delete_mirror(api, other)
 
 
@@ -100,10 +104,6 @@ async def delete_mirror(api: ApiClient, mirror: Object) -> None:
     except ApiError as error:
         if error.code not in {_NOT_FOUND, _CONFLICT}:
             raise
-
-
-def _is_wanted(mirror: Object, static: Iterable[Pod]) -> bool:
-    return any(mirror_of(pod, {"": mirror}) is not None for pod in static)
 
 
 def _is_current(mirror: Object, pod: Pod) -> bool:

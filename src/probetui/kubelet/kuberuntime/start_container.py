@@ -175,10 +175,10 @@ class ContainerStarter:
                 return ConfigRefusal(asked.error)
             if isinstance(asked.value, str):
                 user = parse_image_user(asked.value)
-        where = self._whereabouts(pod, sandbox)
+        where = self._pod_location(pod, sandbox)
         return make_container_config(pod, container, self._objects, where, user)
 
-    def _whereabouts(self, pod: Pod, sandbox: RunningSandbox) -> PodLocation:
+    def _pod_location(self, pod: Pod, sandbox: RunningSandbox) -> PodLocation:
         pod_ip = self._node.ip if pod.host_network else sandbox.pod_ip
         return PodLocation(self._node, (pod_ip,) if pod_ip else ())
 

@@ -83,9 +83,19 @@ def container_statuses(
         else:
             current = _without_instance(pod, container, before, rules)
             if restarts_all and before and not isinstance(before.state, Waiting):
-                current = _removed_to_restart(current, before)
-        has_finished = of_init and bool(instances) and _succeeded(instances[0])
-        if not has_finished and should_container_be_restarted(
+                current = replace(
+                    current,
+                    state=WAITING_FOR_ALL,
+                    last_state=RESTARTED_WITH_ALL,
+                    restart_count=before.restart_count + 1,
+                )
+        has_succeeded = (
+            of_init
+            and bool(instances)
+            and instances[0].state is RuntimeState.EXITED
+            and instances[0].exit_code == 0
+        )
+        if not has_succeeded and should_container_be_restarted(
             container.name, pod, status, rules
         ):
             current = _with_start_failure(pod, current, reasons)
@@ -93,10 +103,6 @@ def container_statuses(
     if not of_init:
         statuses.sort(key=lambda status: status.name)
     return tuple(statuses)
-
-
-def _succeeded(newest: RuntimeContainerStatus) -> bool:
-    return newest.state is RuntimeState.EXITED and newest.exit_code == 0
 
 
 def _without_instance(
@@ -128,17 +134,6 @@ def _without_instance(
         volume_mounts=_volume_mounts(container)
         if container.volume_mounts and rules.reports_volume_mounts
         else (),
-    )
-
-
-def _removed_to_restart(
-    current: ContainerStatus, before: ContainerStatus
-) -> ContainerStatus:
-    return replace(
-        current,
-        state=WAITING_FOR_ALL,
-        last_state=RESTARTED_WITH_ALL,
-        restart_count=before.restart_count + 1,
     )
 
 

@@ -29,7 +29,6 @@ from probetui.k8s.volume import (
     KeyToPath,
     PodCertificateFiles,
     Projected,
-    Secret,
     SecretFiles,
     ServiceAccountTokenFile,
     TrustBundleFile,
@@ -80,7 +79,7 @@ def _files(
             if isinstance(secret, ConfigRefusal):
                 return {} if optional and secret.is_missing else secret
             missing = "" if optional else "references non-existent secret key"
-            return _entries(_content_of_secret(secret), items, mode, missing)
+            return _entries(secret.data, items, mode, missing)
         case DownwardAPIFiles(items):
             return _downward_files(pod, items, mode, node)
         case ServiceAccountTokenFile(path):
@@ -110,10 +109,6 @@ def _stand_ins(contents: Mapping[str, bytes], mode: int) -> Files:
 def _content_of_config_map(config_map: ConfigMap) -> dict[str, bytes]:
     texts = {key: to_bytes(text) for key, text in config_map.data.items()}
     return {**texts, **config_map.binary_data}
-
-
-def _content_of_secret(secret: Secret) -> Mapping[str, bytes]:
-    return secret.data
 
 
 def _entries(
