@@ -113,7 +113,7 @@ def main() -> None:
     shown_at = _START
     for now, node, data in inputs:
         if node:
-            observation.note_counters(node, data, now, now)
+            observation.record_counters(node, data, now, now)
         else:
             observation.set_pod(msgspec.json.decode(data)["object"], now)
         ticks += len(observation.take_entries())

@@ -259,7 +259,7 @@ def test_a_watch_goes_on_whatever_a_pod_or_an_event_is(name: str) -> None:
         key=lambda found: len(json.dumps(found)),
     )
     observation = ClusterObservation(clock.now())
-    take = observation.set_pod if name == "pods.watch" else observation.note_event
+    take = observation.set_pod if name == "pods.watch" else observation.record_event
     for path, value in mutations_of(shape, amount(10 * SHORT)):
         take(mutated(shape, path, value), clock.now())
         observation.check(clock.now())

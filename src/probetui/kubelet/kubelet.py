@@ -129,7 +129,7 @@ class Kubelet:
         self.statuses = StatusManager(self._could_have_running_containers, config.rules)
         self.objects = ObjectStore()
         self._on_pod_removed = on_pod_removed
-        self._wanted_again: dict[str, UpdatePodOptions] = {}
+        self._to_recreate: dict[str, UpdatePodOptions] = {}
         self._removed_at: dict[str, datetime] = {}
         self._dropped: dict[str, PodStatus | None] = {}
         """Static pods gone from their source, until they are removed, with their last
@@ -210,7 +210,7 @@ class Kubelet:
 
     def pod_uids(self) -> tuple[str, ...]:
         """Return the pods that are not removed yet, or are to be recreated."""
-        return tuple({**self.pods, **self._wanted_again})
+        return tuple({**self.pods, **self._to_recreate})
 
     def sources_ready(self) -> bool:
         """Return whether every source of pods has reported.
@@ -264,7 +264,7 @@ class Kubelet:
             is_in_api=not is_static_pod(pod),
         )
         if self.workers.is_termination_requested(pod.uid):
-            self._wanted_again[pod.uid] = update
+            self._to_recreate[pod.uid] = update
             if self.workers.should_be_finished(pod.uid):
                 self._remove_content(pod.uid, now)
         else:
@@ -301,7 +301,7 @@ class Kubelet:
             case PodOperation.REMOVE if is_static_pod(pod):
                 self._drop_static_pod(pod.uid, now)
             case PodOperation.REMOVE | PodOperation.DELETE:
-                self._take_generation(pod)
+                self._copy_generation(pod)
                 self.delete_pod(pod.uid, pod.deletion_grace_period_seconds, now)
             case PodOperation.ADD:
                 for old in tuple(self.pods.values()):
@@ -332,7 +332,7 @@ class Kubelet:
 
         Source: kubelet.go, v1.32.10, HandlePodRemoves, deletePod.
         """
-        self._wanted_again.pop(pod_uid, None)
+        self._to_recreate.pop(pod_uid, None)
         pod = self.pods.get(pod_uid)
         if pod is None:
             return
@@ -347,9 +347,9 @@ class Kubelet:
 
     def _update_pod(self, pod: Pod, now: datetime) -> None:
         """Change the definition of a pod; a deletion in progress continues."""
-        again = self._wanted_again.get(pod.uid)
+        again = self._to_recreate.get(pod.uid)
         if again is not None:
-            self._wanted_again[pod.uid] = replace(again, pod=pod)
+            self._to_recreate[pod.uid] = replace(again, pod=pod)
             return
         old = self.pods.get(pod.uid, pod)
         pod = replace(
@@ -374,7 +374,7 @@ class Kubelet:
         counts = self.config.counts_generations and self.config.rules.pod_generations
         return counts and not is_static_pod(pod)
 
-    def _take_generation(self, pod: Pod) -> None:
+    def _copy_generation(self, pod: Pod) -> None:
         """Copy a pod's generation from a source that maintains it."""
         known = self.pods.get(pod.uid)
         if known is not None and not self.config.counts_generations:
@@ -388,7 +388,7 @@ class Kubelet:
 
     def delete_pod(self, pod_uid: str, grace: int | None, now: datetime) -> None:
         """Set a pod's deletion timestamp, as the API server does, and terminate it."""
-        self._wanted_again.pop(pod_uid, None)
+        self._to_recreate.pop(pod_uid, None)
         pod = self.pods.get(pod_uid)
         if pod is None:
             return
@@ -540,9 +540,9 @@ class Kubelet:
         for uid in self._dropped:
             self._dropped[uid] = self.last_status(uid)
         self.statuses.remove_orphans(configured)
-        for uid in tuple(self._wanted_again):
+        for uid in tuple(self._to_recreate):
             if not self.workers.has_worker(uid):
-                update = self._wanted_again.pop(uid)
+                update = self._to_recreate.pop(uid)
                 self.add_pod(update.pod, now, waits_for_name=update.is_static)
         self._end_orphans(now)
         for uid in tuple(self.pods):
@@ -672,7 +672,7 @@ class Kubelet:
             return
         self.turn.write(PodGoneEntry(self.turn.next_sequence(), now, pod_uid))
         is_deleted = self.pods[pod_uid].deletion_requested_at is not None
-        if is_deleted or pod_uid in self._dropped or pod_uid in self._wanted_again:
+        if is_deleted or pod_uid in self._dropped or pod_uid in self._to_recreate:
             self._remove_content(pod_uid, now)
 
     def _remove_content(self, pod_uid: str, now: datetime) -> None:

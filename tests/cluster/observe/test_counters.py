@@ -307,7 +307,7 @@ def test_failures_of_which_the_beginning_is_unknown_are_a_bound() -> None:
     run.forget("joined later")
 
     run.count(Result.FAILURE)
-    run.note_same_instance()
+    run.record_same_instance()
     run.count(Result.FAILURE)
 
     assert run.bound == (Result.FAILURE, 2, False, "joined later")

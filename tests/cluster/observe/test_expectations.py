@@ -183,7 +183,7 @@ def faults(life: Life) -> list[str]:
         while (due := observation.next_deadline()) is not None and due <= now:
             observation.check(due)
         if happening.kind == "poll":
-            observation.note_counters("n", happening.value, now, now)
+            observation.record_counters("n", happening.value, now, now)
         else:
             observation.set_pod({**pod, "status": happening.value}, now)
     return [
@@ -299,7 +299,7 @@ class _Watched:
             for name, count in (("successful", successes), ("failed", failures))
         )
         now = _instant(seconds)
-        self.observation.note_counters("n", text.encode(), now, now)
+        self.observation.record_counters("n", text.encode(), now, now)
 
     def faults(self) -> list[str]:
         """Return what is said within an hour."""

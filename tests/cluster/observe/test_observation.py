@@ -59,7 +59,7 @@ def observe(
         if step.kind == "metrics":
             polls += 1
             if polls % polls_every == phase % polls_every:
-                observation.note_counters("node1", step.value, now, now)
+                observation.record_counters("node1", step.value, now, now)
         else:
             _feed_step(observation, step, now, clock_ahead)
         on_step(observation, step)
@@ -73,7 +73,7 @@ def _feed_step(
     value: dict[str, Any] = step.value["object"]
     value = shifted(value, ahead) if ahead else value
     if step.kind == "events":
-        observation.note_event(value, now)
+        observation.record_event(value, now)
     elif step.value["type"] == "DELETED":
         observation.remove_pod(value["metadata"]["uid"], now)
     else:
@@ -386,7 +386,7 @@ def test_what_is_no_pod_is_a_note(json: dict[str, Any]) -> None:
     observation = ClusterObservation(at(0))
 
     observation.set_pod(json, at(1), is_news=False)
-    observation.note_event(json, at(1))
+    observation.record_event(json, at(1))
 
     assert all(pod.pod.name == "" for pod in observation.snapshot(at(2)).pods)
 
@@ -446,7 +446,7 @@ def test_events_of_pods_that_are_not_meant_do_not_pile_up() -> None:
             "message": "Container started",
             "lastTimestamp": "2026-11-23T01:03:40Z",
         }
-        observation.note_event(event, at(1))
+        observation.record_event(event, at(1))
 
     waiting = observation._waiting_events
     kept = [number for number in range(3_000) if waiting.remove(f"u{number}")]
@@ -462,7 +462,7 @@ def test_long_events_of_pods_that_are_not_meant_do_not_pile_up() -> None:
             "message": "x" * 2**20,
             "lastTimestamp": "2026-11-23T01:03:40Z",
         }
-        observation.note_event(event, at(1))
+        observation.record_event(event, at(1))
 
     waiting = observation._waiting_events
     kept = [seen for number in range(900) for seen in waiting.remove(f"u{number}")]

@@ -251,7 +251,7 @@ class ClusterContainers(UnmanagedContainers, UnmanagedSource):
     def _on_change(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
-        self._note_ends()
+        self._record_ends()
         uid, probes = _identity(self._object())
         if not uid:
             if self._uid and not self._is_gone:
@@ -269,7 +269,7 @@ class ClusterContainers(UnmanagedContainers, UnmanagedSource):
             self._notify(f"{text}{changed}")
         self._uid, self._probes, self._is_gone = uid, probes, False
 
-    def _note_ends(self) -> None:
+    def _record_ends(self) -> None:
         """Look up the reason when an instance has ended."""
         try:
             newest_of_each = [newest for newest, _ in self._instances()]

@@ -85,7 +85,9 @@ class CausalOrder:
         self._waiting.append(_Waiting(entry, cause))
         self.write_due(now)
 
-    def note_tick(self, tick: TickEntry, counted: CountedTicks, now: datetime) -> None:
+    def record_tick(
+        self, tick: TickEntry, counted: CountedTicks, now: datetime
+    ) -> None:
         """Record a written tick, and write the entries that waited for it."""
         self._ticks.append(_CountedTick(tick, counted))
         self._last_at = tick.at

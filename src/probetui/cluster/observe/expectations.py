@@ -179,7 +179,7 @@ class Expectations:
             if result in may_be:
                 self._told.discard((key, action))
 
-    def note_kill(self, key: ProbeKey, at: datetime, *, is_counted: bool) -> None:
+    def record_kill(self, key: ProbeKey, at: datetime, *, is_counted: bool) -> None:
         """Record a kill for a probe that the cluster reported.
 
         Args:

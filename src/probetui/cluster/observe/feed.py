@@ -83,7 +83,7 @@ class Feed:
         """List the pods for the first time; raises `ClusterError`."""
         self._client.on_left_out = self._note_left_out
         listed = await self._list(PODS)
-        names = await self._take_list(listed)
+        names = await self._submit_list(listed)
         self._version = listed.resource_version
         for text in self._absences(names):
             self._observation.note(text, self._clock.now())
@@ -92,10 +92,10 @@ class Feed:
         """Watch until cancelled, and call back after each change."""
         self._changed = changed
         self._client.on_wait = self._lose_server
-        version = await self._take_first_events()
+        version = await self._submit_first_events()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(
-                self._watch(PODS, self._version, self._take_list, self._take_pod)
+                self._watch(PODS, self._version, self._submit_list, self._submit_pod)
             )
             tasks.create_task(self._watch_events(version))
             tasks.create_task(self._poll_nodes(tasks))
@@ -130,7 +130,7 @@ class Feed:
             return f"metadata.name={name}" if name else ""
         return f"{_POD_EVENTS},involvedObject.name={name}" if name else _POD_EVENTS
 
-    async def _take_first_events(self) -> str:
+    async def _submit_first_events(self) -> str:
         """Submit the events so far and return their version, empty if there are none.
 
         So a kill is known before the exit that follows it, which may have come since
@@ -140,13 +140,13 @@ class Feed:
             listed = await self._list(EVENTS)
         except ClusterError:
             return ""  # The watch of events retries, and reports the error.
-        await self._take_events(listed)
+        await self._submit_events(listed)
         self._find_server()
         return listed.resource_version
 
     async def _watch_events(self, version: str) -> None:
         try:
-            await self._watch(EVENTS, version, self._take_events, self._take_event)
+            await self._watch(EVENTS, version, self._submit_events, self._submit_event)
         except ForbiddenError as error:
             text = f"events are not shown: {error}"
             self._observation.note(text, self._clock.now(), is_fault=True)
@@ -216,7 +216,7 @@ class Feed:
             self._observation.note(text, self._clock.now(), is_fault=True)
             self._changed()
 
-    async def _take_list(self, listed: ObjectList) -> set[str]:
+    async def _submit_list(self, listed: ObjectList) -> set[str]:
         """Submit a list; pods missing from it are gone. Return the names in it."""
         uids, names = set(), set()
         async for json in listed.objects():
@@ -226,7 +226,7 @@ class Feed:
         self._observation.keep_pods(uids, self._clock.now())
         return names
 
-    def _take_pod(self, event: WatchEvent) -> None:
+    def _submit_pod(self, event: WatchEvent) -> None:
         now = self._clock.now()
         if event.type is WatchEventType.DELETED:
             metadata = event.object.get("metadata")
@@ -235,7 +235,7 @@ class Feed:
         else:
             self._observation.set_pod(event.object, now)
 
-    async def _take_events(self, listed: ObjectList) -> None:
+    async def _submit_events(self, listed: ObjectList) -> None:
         seen = [
             seen_event
             async for json in listed.objects()
@@ -244,9 +244,9 @@ class Feed:
         for item in sorted(seen, key=lambda it: it.event.at):
             self._observation.submit(item, self._clock.now())
 
-    def _take_event(self, event: WatchEvent) -> None:
+    def _submit_event(self, event: WatchEvent) -> None:
         if event.type is not WatchEventType.DELETED:  # they end after an hour
-            self._observation.note_event(event.object, self._clock.now())
+            self._observation.record_event(event.object, self._clock.now())
 
     # -- counters
 
@@ -280,7 +280,7 @@ class Feed:
                     await self._lose(name, str(error))
                     continue
                 failures += 1
-                self._observation.note_failed_poll(name, self._clock.now())
+                self._observation.record_failed_poll(name, self._clock.now())
                 if failures >= _FAILURES_IN_A_ROW:
                     self._observation.lose_counters(name, str(error), self._clock.now())
                     self._changed()
@@ -289,7 +289,7 @@ class Feed:
                 continue
             failures = 0
             read_at = now = self._clock.now()
-            self._observation.note_counters(name, text, asked_at, now)
+            self._observation.record_counters(name, text, asked_at, now)
             self._changed()
             await self._clock.sleep_until(asked_at + step * _SECOND)
         return None

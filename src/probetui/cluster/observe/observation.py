@@ -135,12 +135,12 @@ class ClusterObservation:
         self._warnings = 0
         self._waiting_events = _WaitingEvents()
         self.on_input: _OnInput | None = None
-        """Is called with each input before it is taken, and the newest entry's number.
+        """Called with each input before it is applied, and the newest entry's number.
 
-        None is an instant at which time alone has passed.
+        An input of None only advances the time.
         """
         self.lost_since: datetime | None = None
-        """Since when the API server does not answer, None while it does."""
+        """When the API server stopped answering, None while it answers."""
         self.lost_reason = ""
 
     def submit(self, item: ObservedInput | None, now: datetime) -> None:
@@ -151,17 +151,17 @@ class ClusterObservation:
             case None:
                 self._check(now)
             case PodSeen():
-                self._take_pod(item, now)
+                self._apply_pod(item, now)
             case PodGone(uid):
                 self._remove_pod(uid, now)
             case SeenEvent():
-                self._take_event(item, now)
+                self._apply_event(item, now)
             case CountersPolled():
-                self._take_counters(item, now)
+                self._apply_counters(item, now)
             case _:
-                self._take_contact(item, now)
+                self._apply_contact(item, now)
 
-    def _take_contact(
+    def _apply_contact(
         self,
         item: PollFailed
         | CountersLost
@@ -249,7 +249,7 @@ class ClusterObservation:
         (release, _), *_ = releases.most_common(1) or [(DEFAULT_VERSION, 0)]
         return rules_of(release)
 
-    def _take_pod(self, item: PodSeen, now: datetime) -> None:
+    def _apply_pod(self, item: PodSeen, now: datetime) -> None:
         pod, status, node = item.pod, item.status, item.node
         observed = self._pods.get(pod.uid)
         if observed is None:
@@ -269,7 +269,7 @@ class ClusterObservation:
         status = moved_status(status, self._offset_of(observed))
         observed.update(pod, status, now)
         for seen in self._waiting_events.remove(pod.uid):
-            observed.note_event(seen, now)
+            observed.record_event(seen, now)
 
     def remove_pod(self, uid: str, now: datetime) -> None:
         """Remove a deleted pod."""
@@ -313,20 +313,20 @@ class ClusterObservation:
 
     # -- events
 
-    def note_event(self, json: Object, now: datetime) -> None:
+    def record_event(self, json: Object, now: datetime) -> None:
         """Apply an event object; an event of an unknown pod waits for the pod."""
         seen = read_event(json)
         if seen is not None:
             self.submit(seen, now)
 
-    def _take_event(self, seen: SeenEvent, now: datetime) -> None:
+    def _apply_event(self, seen: SeenEvent, now: datetime) -> None:
         observed = self._pods.get(seen.event.pod_uid)
         if observed is not None:
             offset = self._offset_of(observed)
             if offset:
                 event = replace(seen.event, at=seen.event.at + offset)
                 seen = replace(seen, event=event)
-            observed.note_event(seen, now)
+            observed.record_event(seen, now)
             return
         self._waiting_events.put(seen)
 
@@ -344,7 +344,7 @@ class ClusterObservation:
         """Set the rules of a node's kubelet."""
         self.submit(KubeletFound(node, rules.release), now)
 
-    def note_counters(
+    def record_counters(
         self, name: str, text: bytes, asked_at: datetime, answered_at: datetime
     ) -> None:
         """Apply the response of a kubelet's /metrics/probes."""
@@ -358,7 +358,7 @@ class ClusterObservation:
         gone = tuple(key for key in node.counts if key not in counts)
         self.submit(CountersPolled(name, asked_at, changed, gone), answered_at)
 
-    def _take_counters(self, item: CountersPolled, answered_at: datetime) -> None:
+    def _apply_counters(self, item: CountersPolled, answered_at: datetime) -> None:
         name = item.node
         node = self._nodes.setdefault(name, _ObservedNode())
         if node.problem is not None:
@@ -379,7 +379,7 @@ class ClusterObservation:
             lacks = lacks or counted.may_lack
             pod = self._pods.get(counted.key.pod_uid)
             if pod is not None:
-                pod.note_counts(counted)
+                pod.record_counts(counted)
         if lacks:
             self._note(
                 f"the kubelet of node {name} has restarted: results of probes before "
@@ -388,7 +388,7 @@ class ClusterObservation:
                 is_fault=True,
             )
 
-    def note_failed_poll(self, name: str, now: datetime) -> None:
+    def record_failed_poll(self, name: str, now: datetime) -> None:
         """Record a failed poll, which will be retried."""
         self.submit(PollFailed(name), now)
 

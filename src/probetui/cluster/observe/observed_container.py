@@ -51,7 +51,7 @@ class ObservedContainer:
         self.early_until: datetime | None = None
         self._seen_running_at: datetime | None = None
 
-    def note_running(
+    def record_running(
         self, status: ContainerStatus, now: datetime, *, is_new: bool
     ) -> None:
         """Record a status of the running container; `is_new` starts an instance."""

@@ -202,7 +202,7 @@ class ObservedPod:
             cause = container.cause(_KINDS[action], now, action)
         container.order.write(entry, now, cause)
 
-    def note_event(self, seen: SeenEvent, now: datetime) -> None:
+    def record_event(self, seen: SeenEvent, now: datetime) -> None:
         """Apply an event of this pod, or an update of one."""
         event = seen.event
         name = f"{event.reason}\0{event.field_path}\0{event.message}"
@@ -221,7 +221,7 @@ class ObservedPod:
             number = self._turn.next_sequence()
             self._turn.write(EventEntry(number, event.at, event))
         elif (match := _PROBED.match(event.message)) and event.reason == "Unhealthy":
-            self._note_probe_event(container, event, match, now)
+            self._record_probe_event(container, event, match, now)
         else:
             self._write_event(container, event, now)
         missing = seen.count - earlier_count - 1
@@ -235,7 +235,7 @@ class ObservedPod:
             cause = self._killing_cause(event.message)
             self._begin_stopping(container, cause, event, now)
 
-    def note_counts(self, counted: CountedTicks) -> None:
+    def record_counts(self, counted: CountedTicks) -> None:
         """Apply the counted ticks of one of its probes."""
         container = self._containers.get(counted.key.container_name)
         probe = container and container.probes.get(counted.key.probe_type)
@@ -246,8 +246,8 @@ class ObservedPod:
         if (by := _CAUSES.get(counted.key.probe_type)) is not None:
             grace = self._grace_period(container, by).seconds * _SECOND
         self._expectations.doubt(counted.key, probe.may_store(counted))
-        for tick in probe.note_counts(counted):
-            container.order.note_tick(tick, counted, counted.latest)
+        for tick in probe.record_counts(counted):
+            container.order.record_tick(tick, counted, counted.latest)
             action = probe.demand(tick)
             # A state belongs to an instance; a kill ends any.
             is_kill = action is TickAction.KILL
@@ -315,7 +315,7 @@ class ObservedPod:
         for event in events:
             self._write_event(container, event, now)
 
-    def _note_probe_event(
+    def _record_probe_event(
         self,
         container: ObservedContainer,
         event: Event,
@@ -329,8 +329,8 @@ class ObservedPod:
             return self._write_event(container, event, now)
         seen = SeenFailure(event.at, match[3])
         if match[2] == "errored":
-            return self._write_event(container, event, now, probe.note_error(seen))
-        if (tick := probe.note_failure(seen)) is not None:
+            return self._write_event(container, event, now, probe.record_error(seen))
+        if (tick := probe.record_failure(seen)) is not None:
             return self._write_event(container, event, now, tick)
         entry = EventEntry(_UNNUMBERED, event.at, event)
         container.order.write(entry, now, container.cause(kind, event.at))
@@ -366,7 +366,7 @@ class ObservedPod:
         probe = None if kind is None else container.probes.get(kind)
         if probe is not None:
             probe.hold()
-            self._note_kill(probe, now)
+            self._record_kill(probe, now)
         else:
             self._expectations.forget(container.container.name)
 
@@ -402,8 +402,8 @@ class ObservedPod:
             self.pod, container.container, reason, self.rules
         )
 
-    def _note_kill(self, probe: ObservedProbe, at: datetime) -> None:
-        self._expectations.note_kill(probe.key, at, is_counted=probe.is_exact)
+    def _record_kill(self, probe: ObservedProbe, at: datetime) -> None:
+        self._expectations.record_kill(probe.key, at, is_counted=probe.is_exact)
 
     # -- statuses
 
@@ -418,7 +418,7 @@ class ObservedPod:
         is_going_on = _runs_on(was, now_is)
         if was is not None and isinstance(was.state, Running) and not is_going_on:
             self._expectations.end(now_is.name, now)
-        container.note_running(now_is, now, is_new=not is_going_on)
+        container.record_running(now_is, now, is_new=not is_going_on)
         if not isinstance(now_is.state, Running):
             return
         self._expectations.show(now_is, now)
@@ -434,7 +434,7 @@ class ObservedPod:
         now: datetime,
     ) -> None:
         is_another = was is None or was.container_id != now_is.container_id
-        self._note_ends(container, was, now_is, now)
+        self._record_ends(container, was, now_is, now)
         match now_is.state:
             case Running(started_at=started_at):
                 was_running = was is not None and isinstance(was.state, Running)
@@ -442,11 +442,11 @@ class ObservedPod:
                     self._begin_instance(container, now_is, started_at or now, now)
                 self._agree(container, now_is)
             case Waiting(reason="CrashLoopBackOff", message=message):
-                self._note_backoff(container, message, now)
+                self._record_backoff(container, message, now)
             case _:
                 pass
 
-    def _note_ends(
+    def _record_ends(
         self,
         container: ObservedContainer,
         was: ContainerStatus | None,
@@ -468,11 +468,11 @@ class ObservedPod:
             if own_id in container.exited_ids:
                 continue
             container.exited_ids.add(own_id)
-            self._note_exit(
+            self._record_exit(
                 container, now_is, state, own_id, now, is_seen=was is not None
             )
 
-    def _note_exit(
+    def _record_exit(
         self,
         container: ObservedContainer,
         status: ContainerStatus,
@@ -531,7 +531,7 @@ class ObservedPod:
                 continue
             at = min(probe.killed_at, ended_at)
             self._write_stopping(container, instance, cause, at, now)
-            self._note_kill(probe, now)
+            self._record_kill(probe, now)
             return cause
         return ExitCause.ITSELF
 
@@ -569,7 +569,7 @@ class ObservedPod:
         if startup is not None and now_is.started:
             startup.agree(Result.SUCCESS)
 
-    def _note_backoff(
+    def _record_backoff(
         self, container: ObservedContainer, message: str, now: datetime
     ) -> None:
         window = _window(message)

@@ -143,7 +143,7 @@ class ObservedProbe:
         """Record that the counters can be read, though they may lack this probe yet."""
         self._events_alone = ""
 
-    def note_failure(self, seen: SeenFailure) -> TickEntry | None:
+    def record_failure(self, seen: SeenFailure) -> TickEntry | None:
         """Apply the event of a failure; return its tick.
 
         Without counters the event itself is a tick. Two that are a period apart are
@@ -156,7 +156,7 @@ class ObservedProbe:
         period = self.probe.period_seconds * _SECOND
         if before is None or not _NO_TIME < seen.at - before <= period + _SECOND:
             self._run.forget(self._events_alone)
-        self._note_instance()
+        self._record_instance()
         self._run.count(Result.FAILURE)
         self._counts = self._counts._replace(failures=self._counts.failures + 1)
         return self._write(
@@ -166,7 +166,7 @@ class ObservedProbe:
             seen.output,
         )
 
-    def note_error(self, seen: SeenFailure) -> TickEntry:
+    def record_error(self, seen: SeenFailure) -> TickEntry:
         """Return the tick of an error that an event reports; no counter has it."""
         self._errors += 1
         self._error_run += 1
@@ -203,11 +203,11 @@ class ObservedProbe:
             else TickAction.NONE
         )
 
-    def note_counts(self, counted: CountedTicks) -> Iterator[TickEntry]:
+    def record_counts(self, counted: CountedTicks) -> Iterator[TickEntry]:
         """Apply the ticks counted between two polls; yield those that are written."""
         counts = counted.counts
         if counted.is_baseline:
-            self._take_baseline(counts)
+            self._set_baseline(counts)
             return
         if counted.is_new_worker:
             self._run.begin()
@@ -234,18 +234,18 @@ class ObservedProbe:
             # The event has the second; polls may be further apart.
             instants = [min(max(instants[0], seen.at), seen.at + _SECOND)]
         for at in instants:
-            self._note_instance()
+            self._record_instance()
             self._run.count(result)
             output = "" if seen is None else seen.output
             yield self._write(result, at, gates, output)
 
-    def _note_instance(self) -> None:
+    def _record_instance(self) -> None:
         """Record, before a result, whether the container is that of the last one."""
         last = self.last_tick
         if last is not None and last.container_id == self.container_id:
-            self._run.note_same_instance()
+            self._run.record_same_instance()
 
-    def _take_baseline(self, counts: ProbeCounts) -> None:
+    def _set_baseline(self, counts: ProbeCounts) -> None:
         """Start from a first poll: results of one kind have only one order."""
         self._is_counted = True
         self._counts = counts

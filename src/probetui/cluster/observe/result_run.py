@@ -119,7 +119,7 @@ class ResultRun:
         """Forget the run: ticks are missing, for the given reason."""
         self._states, self._reason = _UNKNOWN, reason
 
-    def note_same_instance(self) -> None:
+    def record_same_instance(self) -> None:
         """Record that the container still runs: the last result did not kill it.
 
         This raises a bound, but never makes a run exact: statuses may be late.
