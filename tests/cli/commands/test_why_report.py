@@ -373,3 +373,23 @@ class TestAt:
     ) -> None:
         assert run(["why", str(slow_init), "--at", at]) == 2
         assert f"--at {at}" in capsys.readouterr().err.replace('"', "")
+
+
+def test_it_explains_what_was_so_at_the_end_of_a_session(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    manifest, path = tmp_path / "pod.yaml", tmp_path / "session.jsonl"
+    manifest.write_bytes(
+        MANIFEST.replace(
+            b"livenessProbe:",
+            b"lifecycle: {postStart: {exec: {command: [warm]}}}\n      livenessProbe:",
+        )
+    )
+    script = tmp_path / "script.yaml"
+    script.write_text("containers: {app: {postStart: 1h}}")
+    line = ["sim", "-f", str(manifest), "--script", str(script), "--for", "90s"]
+    assert run([*line, "-q", "--plain", "--record", str(path)]) == 0
+
+    run(["why", str(path), "web/app", "--short"])
+
+    assert "its postStart hook has run for 1m30s" in capsys.readouterr().out

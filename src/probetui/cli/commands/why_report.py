@@ -138,7 +138,10 @@ def _instant(text: str | None, recording: Recording) -> datetime:
         UsageError: it is not an instant, or not one of the record.
     """
     started_at = datetime.fromisoformat(recording.session.ts)
-    ended_at = recording.entries[-1].at if recording.entries else started_at
+    # Nothing may have happened for a while before the end.
+    last = recording.end or recording.session
+    told = [entry.at for entry in recording.entries[-1:]]
+    ended_at = max([datetime.fromisoformat(last.ts), *told])
     if text is None:
         return ended_at
     is_from_end = text.startswith("-")
