@@ -121,7 +121,8 @@ def find_api_warnings(
         annotations=(pod.metadata.annotations or {}) if pod.metadata else {},
         named_after=named_after,
     )
-    return find_warnings(POD_WARNINGS, pod, context)
+    warnings: list[ApiWarning] = find_warnings(POD_WARNINGS, pod, context)
+    return warnings
 
 
 def _node_selector(selector: Mapping[str, str]) -> Iterator[ApiWarning]:

@@ -114,6 +114,18 @@ class ApiWarning(NamedTuple):
         return ApiWarning(join_paths(start, self.field), self.text)
 
 
+class FieldWarning(Struct, frozen=True):
+    """A warning of our own about a field; `rule` is its stable ID."""
+
+    path: str
+    message: str
+    rule: str
+
+    def below(self, start: str) -> FieldWarning:
+        """Return the warning with its path begun at another one."""
+        return FieldWarning(join_paths(start, self.path), self.message, self.rule)
+
+
 class AnnotationWarning(ApiWarning):
     """A warning about an annotation of the pod, wherever it is found."""
 

@@ -13,7 +13,8 @@ from msgspec import Struct
 
 from probetui.k8s.volume import ConfigMap, ConfigObject, Secret
 from probetui.manifest.problem import quote_short
-from probetui.manifest.validation.warnings import FieldWarning, containers_with_paths
+from probetui.manifest.validation.field_error import FieldWarning
+from probetui.manifest.validation.warnings import containers_with_paths
 
 ObjectKey = tuple[str, str, str]
 """Kind, namespace and name."""

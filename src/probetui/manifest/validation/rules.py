@@ -31,6 +31,7 @@ from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.validation.field_error import (
     ApiWarning,
     FieldError,
+    FieldWarning,
     duplicate,
     forbidden,
     invalid,
@@ -41,11 +42,11 @@ from probetui.manifest.validation.field_error import (
 
 Errors = Iterable[FieldError]
 Warnings = Iterable[ApiWarning]
-Report = FieldError | ApiWarning
-"""What a rule finds; a table has errors or warnings."""
+Report = FieldError | ApiWarning | FieldWarning
+"""What a rule finds; a table has one kind of it."""
 Check = Callable[[Any], Errors]
 """A function from a value to its errors."""
-WarningCheck = Callable[[Any], Warnings]
+WarningCheck = Callable[[Any], Warnings | Iterable[FieldWarning]]
 """A function from a value to its warnings."""
 
 Path = tuple[Any, str | int] | None
@@ -110,11 +111,11 @@ def check(
     return cast("list[FieldError]", errors)
 
 
-def find_warnings(rule: ValidationRule, value: Any, context: Any) -> list[ApiWarning]:
-    """Return the warnings of a table that has warnings."""
+def find_warnings(rule: ValidationRule, value: Any, context: Any) -> list[Any]:
+    """Return the warnings of a table that has warnings, which are all of one type."""
     warnings: list[Report] = []
     rule.visit(value, None, context, warnings)
-    return cast("list[ApiWarning]", warnings)
+    return warnings
 
 
 class _Function(ValidationRule):
@@ -144,7 +145,9 @@ class _InContext(ValidationRule):
             errors.append(_placed(error, path))  # noqa: PERF401  # mostly none
 
 
-def in_context(function: Callable[[Any, Any], Errors | Warnings]) -> ValidationRule:
+def in_context(
+    function: Callable[[Any, Any], Errors | Warnings],
+) -> ValidationRule:
     """Make a rule of a function that is also given the context."""
     return _InContext(function)
 

@@ -5,62 +5,53 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from lightkube.models import core_v1
-from msgspec import Struct, convert
+from msgspec import convert
 
 from probetui.k8s.api.codec import MAX_SECONDS
 from probetui.k8s.environment import MAX_EXPANSION_BYTES, ExpansionTooLargeError, expand
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.manifest.problem import escape_unprintable, quote_short
+from probetui.manifest.validation.field_error import FieldWarning
+from probetui.manifest.validation.rules import (
+    Always,
+    Context,
+    Each,
+    IfSet,
+    Rules,
+    When,
+    find_warnings,
+)
 
 APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
 
 
-class FieldWarning(Struct, frozen=True):
-    """A warning about a field of a pod; `rule` is its stable ID."""
-
-    path: str
-    message: str
-    rule: str
-
-
 def lint_pod(
     pod: core_v1.Pod, rules: KubeletRules = PORTED_RULES
-) -> Iterator[FieldWarning]:
-    """Yield our own warnings about a valid pod."""
+) -> list[FieldWarning]:
+    """Return our own warnings about a valid pod."""
     if pod.spec is None:
-        return
-    if not _has_probe(pod.spec):
+        return []
+    warnings: list[FieldWarning] = find_warnings(POD, pod, Context(rules))
+    return warnings
+
+
+def _no_probe(spec: core_v1.PodSpec) -> Iterator[FieldWarning]:
+    if not _has_probe(spec):
         message = "no container has a probe, nothing will be probed"
-        yield FieldWarning("spec", message, "no-probe")
-    for path, container in containers_with_paths(pod.spec):
-        yield from _port_names(container, path)
-        yield from _tcp_hooks(container, path)
-    for path, seconds in _durations(pod.spec):
-        if seconds is not None and seconds > MAX_SECONDS:
-            message = f"is {seconds}, counts as {MAX_SECONDS}, which is 68 years"
-            yield FieldWarning(path, message, "too-long")
-    grace = pod.spec.terminationGracePeriodSeconds
-    if grace is not None and grace < 0 and not rules.warns_more:
-        message = f"is {grace}, counts as 1 when the pod is stopped"
-        yield FieldWarning(
-            "spec.terminationGracePeriodSeconds", message, "negative-grace"
-        )
+        yield FieldWarning("", message, "no-probe")
 
 
-def _durations(spec: core_v1.PodSpec) -> Iterator[tuple[str, int | None]]:
-    """Yield every duration of 64 bits with its path."""
-    yield "spec.terminationGracePeriodSeconds", spec.terminationGracePeriodSeconds
-    for path, container in containers_with_paths(spec):
-        for name in ("livenessProbe", "startupProbe"):
-            probe = getattr(container, name)
-            if probe is not None:
-                field = f"{path}.{name}.terminationGracePeriodSeconds"
-                yield field, probe.terminationGracePeriodSeconds
-        lifecycle = container.lifecycle or core_v1.Lifecycle()
-        for name in ("postStart", "preStop"):
-            hook = getattr(lifecycle, name)
-            if hook is not None and hook.sleep is not None:
-                yield f"{path}.lifecycle.{name}.sleep.seconds", hook.sleep.seconds
+def _too_long(seconds: int) -> Iterator[FieldWarning]:
+    """Warn of a duration that is shorter here than its 64 bits say."""
+    if seconds > MAX_SECONDS:
+        message = f"is {seconds}, counts as {MAX_SECONDS}, which is 68 years"
+        yield FieldWarning("", message, "too-long")
+
+
+def _negative_grace(seconds: int) -> Iterator[FieldWarning]:
+    if seconds < 0:
+        message = f"is {seconds}, counts as 1 when the pod is stopped"
+        yield FieldWarning("", message, "negative-grace")
 
 
 def _has_probe(spec: core_v1.PodSpec) -> bool:
@@ -70,7 +61,7 @@ def _has_probe(spec: core_v1.PodSpec) -> bool:
     )
 
 
-def _port_names(container: core_v1.Container, path: str) -> Iterator[FieldWarning]:
+def _port_names(container: core_v1.Container) -> Iterator[FieldWarning]:
     known = [
         container_port.name
         for container_port in container.ports or ()
@@ -78,46 +69,38 @@ def _port_names(container: core_v1.Container, path: str) -> Iterator[FieldWarnin
     ]
     for field, port in _dialled_ports(container):
         if isinstance(port, str) and port not in known:
-            end = "fails" if ".lifecycle." in field else "errors at every attempt"
+            is_hook = field.startswith("lifecycle.")
+            end = "fails" if is_hook else "errors at every attempt"
             message = (
                 f"{quote_short(port)} is not a port name of container"
                 f" {quote_short(container.name)} ({_list_names(known)}), so the"
-                f" {'hook' if '.lifecycle.' in field else 'probe'} {end}"
+                f" {'hook' if is_hook else 'probe'} {end}"
             )
-            yield FieldWarning(f"{path}{field}", message, "port-name")
+            yield FieldWarning(field, message, "port-name")
 
 
 def _dialled_ports(container: core_v1.Container) -> Iterator[tuple[str, int | str]]:
     """Yield each port that a probe or HTTP hook connects to, with its path."""
     lifecycle = container.lifecycle or core_v1.Lifecycle()
     handlers = {
-        ".livenessProbe": container.livenessProbe,
-        ".readinessProbe": container.readinessProbe,
-        ".startupProbe": container.startupProbe,
-        ".lifecycle.postStart": lifecycle.postStart,
-        ".lifecycle.preStop": lifecycle.preStop,
+        "livenessProbe": container.livenessProbe,
+        "readinessProbe": container.readinessProbe,
+        "startupProbe": container.startupProbe,
+        "lifecycle.postStart": lifecycle.postStart,
+        "lifecycle.preStop": lifecycle.preStop,
     }
     for path, handler in handlers.items():
         if handler is None:
             continue
         if handler.httpGet is not None:
             yield f"{path}.httpGet.port", handler.httpGet.port
-        if handler.tcpSocket is not None and ".lifecycle." not in path:
+        if handler.tcpSocket is not None and not path.startswith("lifecycle."):
             yield f"{path}.tcpSocket.port", handler.tcpSocket.port
 
 
-def _tcp_hooks(container: core_v1.Container, path: str) -> Iterator[FieldWarning]:
-    lifecycle = container.lifecycle or core_v1.Lifecycle()
-    for name, hook in (
-        ("postStart", lifecycle.postStart),
-        ("preStop", lifecycle.preStop),
-    ):
-        if hook is not None and hook.tcpSocket is not None:
-            field = f"{path}.lifecycle.{name}.tcpSocket"
-            message = (
-                "is accepted by Kubernetes, but hooks do not support it: the hook fails"
-            )
-            yield FieldWarning(field, message, "tcp-hook")
+def _tcp_hook(_: core_v1.TCPSocketAction) -> Iterator[FieldWarning]:
+    message = "is accepted by Kubernetes, but hooks do not support it: the hook fails"
+    yield FieldWarning("", message, "tcp-hook")
 
 
 def _list_names(known: Iterable[str]) -> str:
@@ -146,6 +129,40 @@ def as_container(ephemeral: core_v1.EphemeralContainer) -> core_v1.Container:
     }
     return convert(fields, core_v1.Container)
 
+
+_HOOKS = ("postStart", "preStop")
+_EACH_CONTAINER = ("initContainers", "containers", "ephemeralContainers")
+_GRACE = "terminationGracePeriodSeconds"
+_FIELDS = Rules(
+    core_v1.Container | core_v1.EphemeralContainer,
+    _port_names,
+    IfSet(
+        "lifecycle", *(IfSet(hook, IfSet("tcpSocket", _tcp_hook)) for hook in _HOOKS)
+    ),
+)
+_DURATIONS = Rules(
+    core_v1.Container | core_v1.EphemeralContainer,
+    IfSet("livenessProbe", IfSet(_GRACE, _too_long)),
+    IfSet("startupProbe", IfSet(_GRACE, _too_long)),
+    IfSet(
+        "lifecycle",
+        *(IfSet(hook, IfSet("sleep", IfSet("seconds", _too_long))) for hook in _HOOKS),
+    ),
+)
+POD = Rules(
+    core_v1.Pod,
+    Always(
+        "spec",
+        _no_probe,
+        *(Each(containers, _FIELDS) for containers in _EACH_CONTAINER),
+        IfSet(_GRACE, _too_long),
+        *(Each(containers, _DURATIONS) for containers in _EACH_CONTAINER),
+        When(
+            lambda context: not context.version.warns_more,
+            IfSet(_GRACE, _negative_grace),
+        ),
+    ),
+)
 
 _LIMIT = f"{MAX_EXPANSION_BYTES >> 20} MiB"
 
