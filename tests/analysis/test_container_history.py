@@ -18,7 +18,13 @@ from probetui.drive.scenario.behavior import InstanceBehavior as Lasting
 from probetui.engine.inputs import DeletePod
 from probetui.k8s.event import Event, EventType
 from probetui.k8s.probe import ProbeType
-from probetui.k8s.runtime import NO_CONTAINER, ContainerID, SocketAddress
+from probetui.k8s.runtime import (
+    NO_CONTAINER,
+    ContainerID,
+    Listeners,
+    ListenerScope,
+    SocketAddress,
+)
 from probetui.k8s.status import ContainerStatus, PodStatus, Waiting
 from probetui.kubelet.journal import (
     ContainerEntry,
@@ -105,12 +111,18 @@ def a_refused_tick(sequence: int) -> TickEntry:
 
 
 def a_listeners_entry(
-    sequence: int, cause: int, there: SocketAddress = THERE
+    sequence: int,
+    cause: int,
+    there: SocketAddress = THERE,
+    listeners: Listeners | None = None,
 ) -> ListenersEntry:
     return ListenersEntry(
-        sequence, START, DEMO_KEY, a_refused_tick(1).container_id, there, None,
+        sequence, START, DEMO_KEY, a_refused_tick(1).container_id, there, listeners,
         cause=cause,
     )  # fmt: skip
+
+
+LOOPBACK = Listeners((SocketAddress("127.0.0.1", 80),), ListenerScope.POD)
 
 
 @pytest.mark.parametrize(
@@ -125,6 +137,11 @@ def a_listeners_entry(
         ),
         pytest.param(
             (a_listeners_entry(3, 1), a_listeners_entry(8, 7)), 8, id="said-before"
+        ),
+        pytest.param(
+            (a_listeners_entry(3, 1, listeners=LOOPBACK), a_listeners_entry(11, 10)),
+            3,
+            id="kept-where-this-look-failed",
         ),
         pytest.param((a_listeners_entry(12, 11),), None, id="only-later"),
         pytest.param(

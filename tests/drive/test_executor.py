@@ -572,6 +572,33 @@ class TestListeners:
         assert ListenersFound(container_id, LISTENERS) in bench.facts
         assert bench.state() is RuntimeState.EXITED
 
+    async def test_a_pre_stop_hook_waits_until_the_listeners_were_seen(self) -> None:
+        bench = Bench(make_runtime=SlowListeners)
+        looks = bench.runtime
+        assert isinstance(looks, SlowListeners)
+        container_id = await bench.start()
+        hook = ExecAction(("true",))
+
+        look = asyncio.ensure_future(bench.execute(FindListeners(container_id)))
+        await looks.has_begun.wait()
+        app = replace(APP, pre_stop=hook)
+        run = asyncio.ensure_future(bench.do(RunHook(POD, app, container_id, hook, "")))
+        await asyncio.sleep(0)
+        looks.may_end.set()
+        await asyncio.gather(look, run)
+
+        reported = [type(fact) for fact in bench.facts[-2:]]
+        assert reported == [ListenersFound, OperationFinished]
+
+    async def test_nobody_looks_at_a_container_that_is_being_stopped(self) -> None:
+        bench = Bench(make_runtime=WithListeners)
+        container_id = await bench.start()
+        await bench.do(StopContainer(container_id, "app", 1))
+
+        fact = await bench.execute(FindListeners(container_id))
+
+        assert fact == ListenersFound(container_id, None, is_ending=True)
+
     async def test_a_stop_gives_up_a_look_that_takes_too_long(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:

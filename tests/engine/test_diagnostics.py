@@ -226,6 +226,20 @@ def test_an_earlier_instance_is_forgotten_with_its_answer() -> None:
     assert bench.entries == []
 
 
+def test_what_is_known_of_a_container_is_kept_once_it_is_being_stopped() -> None:
+    bench = Bench()
+    bench.record_refusal(0)
+    bench.record_listeners(0.1)
+
+    bench.record_refusal(10)
+    bench.diagnostics.on_listeners_found(
+        ListenersFound(FIRST, None, is_ending=True), at(10)
+    )
+
+    assert [(entry.at, entry.problem) for entry in bench.entries] == [(at(0.1), "")]
+    assert bench.turn_builder.finish().entries == ()
+
+
 def test_an_error_of_the_inspection_is_reported_once() -> None:
     bench = Bench()
     bench.record_refusal(0)

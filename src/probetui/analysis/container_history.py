@@ -124,21 +124,25 @@ class ContainerHistory(Struct, frozen=True):
         """Return where the container listened when a tick's connection was refused.
 
         An unchanged result is not journaled again, so the answer is the tick's own
-        lookup or else the last one before it. None while it is not known.
+        lookup or else the last one before it. A lookup that failed, as of a container
+        that has ended meanwhile, takes nothing from one before it. None while it is not
+        known.
         """
         refused_at = tick.attempts[-1].refused_at if tick.attempts else None
-        before = None
+        last: ListenersEntry | None = None
         for check in self.listener_checks:
             if (check.container_id, check.refused_at) != (
                 tick.container_id,
                 refused_at,
             ):
                 continue
+            if check.sequence >= tick.sequence and check.cause != tick.sequence:
+                continue
+            if last is None or last.listeners is None or check.listeners is not None:
+                last = check
             if check.cause == tick.sequence:
-                return check
-            if check.sequence < tick.sequence:
-                before = check
-        return before
+                break
+        return last
 
     def instance(self, container_id: ContainerID) -> ContainerInstance | None:
         """Return the instance with that ID, or None."""

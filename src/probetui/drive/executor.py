@@ -109,6 +109,7 @@ class Executor:
         self._hooks = hooks
         self._clock = clock
         self._lookups: dict[ContainerID, asyncio.Task[Listeners]] = {}
+        self._ending: set[ContainerID] = set()
 
     async def execute(self, effect: Effect, report: FactReporter) -> None:
         """Carry out an effect and report its result.
@@ -139,6 +140,8 @@ class Executor:
                 report(await self._find_listeners(effect.container_id))
 
     async def _find_listeners(self, container_id: ContainerID) -> Fact:
+        if container_id in self._ending:
+            return ListenersFound(container_id, None, is_ending=True)
         lookup = asyncio.ensure_future(self._runtime.listeners(container_id))
         self._lookups[container_id] = lookup
         try:
@@ -155,11 +158,13 @@ class Executor:
             return ListenersFound(container_id, None, str(error))
 
     async def _finish_lookup(self, container_id: ContainerID) -> None:
-        """Wait for the listing of a container's ports before the container is stopped.
+        """Wait for the listing of a container's ports before its end begins.
 
         A container that is being stopped closes its ports, so a later listing does not
-        explain the refused connection. A listing that takes too long is cancelled.
+        explain the refused connection, and there is none any more. One that takes too
+        long is cancelled.
         """
+        self._ending.add(container_id)
         lookup = self._lookups.get(container_id)
         if lookup is not None:
             await asyncio.wait([lookup], timeout=_LONGEST_LOOKUP_SECONDS)
@@ -202,6 +207,8 @@ class Executor:
 
         try:
             if isinstance(operation, RunHook):
+                if operation.handler is operation.container.pre_stop:
+                    await self._finish_lookup(operation.container_id)
                 hook = await self._hooks.run(operation)
                 return OperationFinished(
                     operation_id,
@@ -244,6 +251,7 @@ class Executor:
                 await runtime.stop_container(container_id, grace_period_seconds)
                 return await self._status_of_stopped(container_id)
             case RemoveContainer(container_id):
+                self._ending.discard(container_id)
                 await runtime.remove_container(container_id)
             case MountVolume():
                 await runtime.mount_volume(operation)

@@ -119,6 +119,9 @@ class ProbeDiagnostics:
         if lookup is None or not lookup.is_under_way:
             return
         lookup.is_under_way = False
+        if found.is_ending:
+            lookup.waiting.clear()
+            return
         lookup.at, lookup.found = now, found
         for endpoint, entry in lookup.waiting.items():
             self._journal_listeners(lookup, endpoint, entry, found, now)

@@ -61,11 +61,16 @@ Command = AddPod | SetPods | SetObjects | DeletePod | DebuggerCommand | Containe
 
 
 class ListenersFound(Kind, frozen=True):
-    """A `FindListeners` has finished; None if listeners cannot be read."""
+    """A `FindListeners` has finished; None if listeners cannot be read.
+
+    `is_ending` says that nobody looked, because the container is being stopped: it has
+    closed its ports then, which does not explain a refusal.
+    """
 
     container_id: ContainerID
     listeners: Listeners | None
     problem: str = ""
+    is_ending: bool = False
 
 
 class ExecSeen(Kind, frozen=True):

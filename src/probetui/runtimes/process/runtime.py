@@ -370,7 +370,7 @@ class ProcessRuntime(Runtime):
             container = self._container(container_id)
         if container.state is not RuntimeState.RUNNING:
             raise ContainerRuntimeError("it does not run")
-        return await asyncio.to_thread(lambda: listeners_of(container.pids()))
+        return await asyncio.to_thread(lambda: _listeners_of(container))
 
     async def watch(self) -> AsyncIterator[None]:
         """Yield after events; simultaneous ones are one yield."""
@@ -529,3 +529,11 @@ class ProcessRuntime(Runtime):
 def has_ended(container: ProcessContainer) -> bool:
     """Return whether a container is gone or exited, and prints nothing more."""
     return not container.refresh() or container.state is RuntimeState.EXITED
+
+
+def _listeners_of(container: ProcessContainer) -> Listeners:
+    """Return where the processes of a container listen; it has some while it runs."""
+    pids = tuple(container.pids())
+    if not pids:
+        raise ContainerRuntimeError("it does not run")
+    return listeners_of(pids)
