@@ -15,7 +15,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from msgspec.structs import replace
 
 from probetui.k8s.runtime import SocketAddress
-from probetui.kubelet.outcome import Attempt, ProbeResult
+from probetui.kubelet.outcome import Attempt, PeerBehavior, ProbeResult
 from probetui.probers.grpc_probe import probe_grpc
 from tests.probers.grpc_server import (
     INTERNAL,
@@ -268,7 +268,7 @@ async def test_what_is_no_grpc_server_is_not_connected(
         attempt = await probe_grpc(LOOPBACK, port, "", SHORT)
 
     # Something listens there, so that nothing was refused.
-    assert attempt == not_connected(port, "50ms")
+    assert replace(attempt, peer=None) == not_connected(port, "50ms")
     assert capfd.readouterr() == ("", "")
 
 
@@ -277,7 +277,24 @@ async def test_a_server_without_tls_is_not_connected_to_by_tls(serve: Serve) -> 
     async with serving(serve) as port:
         attempt = await probe_grpc(LOOPBACK, port, "", SHORT, is_tls=True)
 
-    assert attempt == not_connected(port, "50ms")
+    assert replace(attempt, peer=None) == not_connected(port, "50ms")
+
+
+@pytest.mark.parametrize(
+    ("serve", "is_tls", "peer"),
+    [
+        pytest.param(stay_silent, False, None, id="silent"),
+        pytest.param(hang_up, False, PeerBehavior.CLOSES, id="hangs up"),
+        pytest.param(speak_nonsense, True, PeerBehavior.PLAIN, id="no TLS"),
+    ],
+)
+async def test_what_the_server_did_is_kept_where_the_message_hides_it(
+    serve: Serve, peer: PeerBehavior | None, *, is_tls: bool
+) -> None:
+    async with serving(serve) as port:
+        attempt = await probe_grpc(LOOPBACK, port, "", SHORT, is_tls=is_tls)
+
+    assert attempt.peer is peer
 
 
 @pytest.mark.parametrize(

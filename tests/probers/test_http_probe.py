@@ -10,7 +10,7 @@ import pytest
 
 from probetui.k8s.probe import HTTPGetAction, HTTPHeader
 from probetui.k8s.runtime import SocketAddress
-from probetui.kubelet.outcome import Attempt, HTTPAnswer, ProbeResult
+from probetui.kubelet.outcome import Attempt, HTTPAnswer, ProbeResult, Redirect
 from probetui.probers.go import tls
 from probetui.probers.go.http_transport import OneShotTransport
 from probetui.probers.http_probe import MAX_BODY_BYTES, probe_http
@@ -104,6 +104,21 @@ async def test_redirects_that_are_followed_are_kept_in_order() -> None:
 
     assert answer is not None
     assert answer.redirects == ("/a", "/b")
+
+
+async def test_the_redirects_before_a_refused_connection_are_kept() -> None:
+    with refusing() as closed:
+        there = f"http://{LOOPBACK}:{closed}/healthz"
+        redirect = an_answer(302, "", f"Location: {there}")
+        listener = {"kind": "script", "routes": {"*": [redirect]}}
+        async with listening({"A": listener}) as listeners:
+            request = a_request(listeners.ports["A"])
+            attempt = await probe_http(request, SECOND, OneShotTransport())
+
+    asked = f"http://{LOOPBACK}:{listeners.ports['A']}/x"
+    assert attempt.followed == (Redirect(302, asked, there),)
+    assert attempt.refused_at == SocketAddress(LOOPBACK, closed)
+    assert attempt.http is None
 
 
 async def test_without_an_answer_nothing_is_kept() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from datetime import datetime, timedelta
 
@@ -20,7 +21,13 @@ from probetui.k8s.probe import (
 )
 from probetui.k8s.runtime import ContainerID, SocketAddress
 from probetui.kubelet.effects import RunProbe
-from probetui.kubelet.outcome import Attempt, HTTPAnswer, ProbeResult
+from probetui.kubelet.outcome import (
+    Attempt,
+    HTTPAnswer,
+    PeerBehavior,
+    ProbeResult,
+    Redirect,
+)
 from probetui.kubelet_rules import KubeletRules
 from probetui.ports import Destination, ExecResult
 from probetui.probers.http_request import ProbeRequest
@@ -30,7 +37,8 @@ from tests.builders import a_container, a_grpc_probe, a_key, a_pod, a_probe, env
 from tests.fakes import FakeClock
 from tests.probers.dispatching import a_dispatch
 from tests.probers.grpc_server import SERVING, HealthServer, status
-from tests.probers.servers import LOOPBACK, not_accepting, serving
+from tests.probers.peers import Peer, TLSPeer, server_context
+from tests.probers.servers import LOOPBACK, Serve, not_accepting, serving
 
 CONTAINER_ID = ContainerID("docker://abc")
 POD_IP = "10.1.2.3"
@@ -139,6 +147,75 @@ async def test_what_is_wrong_before_a_handler_is_an_error_three_times(
     outcome = await a_dispatch().probe(an_effect(handler))
 
     assert outcome.attempts == (Attempt(ProbeResult.UNKNOWN, error=error),) * 3
+
+
+async def speak_tls(peer: Peer) -> None:
+    with contextlib.suppress(OSError):  # a probe has not come for TLS
+        await TLSPeer(peer, server_context()).handshake()
+
+
+async def hang_up(peer: Peer) -> None:
+    await peer.close()
+
+
+@pytest.mark.parametrize("kind", ["http", "grpc"])
+@pytest.mark.parametrize(
+    ("serve", "expected"),
+    [
+        pytest.param(speak_tls, PeerBehavior.TLS, id="TLS"),
+        pytest.param(hang_up, None, id="hangs up"),
+    ],
+)
+async def test_a_port_that_closes_the_connection_is_asked_once_for_tls(
+    serve: Serve, expected: PeerBehavior | None, kind: str
+) -> None:
+    connections: list[Peer] = []
+
+    async def count(peer: Peer) -> None:
+        connections.append(peer)
+        await serve(peer)
+
+    closed = Attempt(ProbeResult.FAILURE, 'Get "http://10.1.2.3:8080/": EOF')
+    broken = Attempt(ProbeResult.FAILURE, "timeout", peer=PeerBehavior.CLOSES)
+    given = closed if kind == "http" else broken
+
+    async def fail(*_: object) -> Attempt:
+        return given
+
+    async with serving(count) as port:
+        handler = HTTPGetAction(port) if kind == "http" else GRPCAction(port)
+        dispatch = a_dispatch(http_get=fail, grpc=fail)
+        effect = an_effect(handler, pod_ip=LOOPBACK)
+        outcomes = [await dispatch.probe(effect), await dispatch.probe(effect)]
+
+    assert [outcome.last.peer for outcome in outcomes] == [expected or given.peer] * 2
+    assert len(connections) == 1
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        pytest.param(OK, id="a success"),
+        pytest.param(FAILED, id="another failure"),
+        pytest.param(
+            Attempt(ProbeResult.FAILURE, "x: EOF", http=HTTPAnswer(503)), id="an answer"
+        ),
+        pytest.param(
+            Attempt(ProbeResult.FAILURE, "x: EOF", followed=(Redirect(302, "a", "b"),)),
+            id="a redirect elsewhere",
+        ),
+    ],
+)
+async def test_nobody_is_asked_for_tls_after_other_results(attempt: Attempt) -> None:
+    async def give(*_: object) -> Attempt:
+        return attempt
+
+    async with serving(speak_tls) as port:
+        dispatch = a_dispatch(http_get=give)
+        effect = an_effect(HTTPGetAction(port), pod_ip=LOOPBACK)
+        outcome = await dispatch.probe(effect)
+
+    assert outcome.last.peer is None
 
 
 async def test_a_broken_handler_is_an_error_and_not_the_end(

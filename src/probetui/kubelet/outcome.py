@@ -52,6 +52,25 @@ class HTTPAnswer(Value, frozen=True):
     cut_bytes: int = 0
 
 
+class Redirect(Value, frozen=True):
+    """A redirect on the same host that was followed; each text has 1 KiB at most."""
+
+    status: int
+    url: str
+    location: str
+
+
+class PeerBehavior(StrEnum):
+    """What a server did that gave no answer; the names never change."""
+
+    CLOSES = "closes"
+    """It accepted the connection and closed it."""
+    TLS = "tls"
+    """It speaks TLS, which the probe does not."""
+    PLAIN = "plain"
+    """It does not speak TLS, which the probe does."""
+
+
 NOT_TIMED = "duration not known"
 """The detail of an attempt whose result alone was observed, from outside."""
 
@@ -68,7 +87,9 @@ class Attempt(Value, frozen=True):
     UTF-8. `detail` is extra for the screen (an exit code, a status line), and so are
     `http`, which is set if a server answered, `refused_at`, where a connection was
     refused (of gRPC also one that broke off before it was one), and `is_missing`: the
-    executable of the command is not there.
+    executable of the command is not there. Without an answer, `followed` are the
+    redirects before it, and `peer` is what the server did, where the error does not
+    say so.
     """
 
     result: ProbeResult
@@ -79,6 +100,8 @@ class Attempt(Value, frozen=True):
     http: HTTPAnswer | None = None
     refused_at: SocketAddress | None = None
     is_missing: bool = False
+    followed: tuple[Redirect, ...] = ()
+    peer: PeerBehavior | None = None
 
     @property
     def is_timed(self) -> bool:

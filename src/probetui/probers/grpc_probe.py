@@ -20,10 +20,11 @@ from functools import partial
 
 from google.protobuf.message import DecodeError
 from grpc_health.v1 import health_pb2
+from msgspec import Struct
 
 from probetui.errors import GoError
 from probetui.k8s.runtime import SocketAddress
-from probetui.kubelet.outcome import Attempt, ProbeResult
+from probetui.kubelet.outcome import Attempt, PeerBehavior, ProbeResult
 from probetui.kubelet.prober.timeout_text import grpc_call_timeout, grpc_connect_timeout
 from probetui.kubelet.runtime.go_format import join_host_port
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
@@ -31,7 +32,12 @@ from probetui.probers.go.dial import Connection, dial
 from probetui.probers.go.errors import DialRefusedError
 from probetui.probers.go.grpc_call import GRPCCallError, GRPCCode, call_unary, code_name
 from probetui.probers.go.http2_stream import HTTP2Stream
-from probetui.probers.go.tls import TLSConnection, client_context, to_server_name
+from probetui.probers.go.tls import (
+    NotTLSError,
+    TLSConnection,
+    client_context,
+    to_server_name,
+)
 from probetui.probers.route import Route, direct_route
 
 _LIBRARY = "grpc-go/1.65.0"
@@ -73,18 +79,19 @@ async def probe_grpc(
     """
     clock = asyncio.get_running_loop().time
     deadline = clock() + time_limit.total_seconds()
-    refused: list[SocketAddress] = []
+    broken = _Broken()
     try:
         if time_limit <= timedelta():
             raise TimeoutError  # noqa: TRY301  # as if it had been waited for
         async with asyncio.timeout_at(deadline):
             connect = _connect_in_tls if is_tls else _connect_once
-            stream = await _connect(partial(connect, host, port, route), refused)
+            stream = await _connect(partial(connect, host, port, route), broken)
     except TimeoutError:
         return Attempt(
             ProbeResult.FAILURE,
             grpc_connect_timeout(host, port, time_limit),
-            refused_at=refused[0] if refused else None,
+            refused_at=broken.refused_at,
+            peer=broken.peer,
         )
     authority = join_host_port(host or "localhost", port)
     user_agent = f"{rules.probe_user_agent} {_LIBRARY}"
@@ -102,21 +109,35 @@ async def probe_grpc(
         stream.close()
 
 
-async def _connect(
-    connect: Callable[[], Awaitable[HTTP2Stream]], refused: list[SocketAddress]
-) -> HTTP2Stream:
-    """Connect to an HTTP/2 server, retrying until cancelled; the caller closes it.
+class _ClosedError(GoError):
+    """The server accepted a connection, and spoke no HTTP/2."""
 
-    `refused` has the address that refused the last connection, and is empty after
-    another error: a connection that breaks in its handshake has a listener.
+
+class _Broken(Struct):
+    """Why the last connection broke, which no message of a gRPC probe says.
+
+    A connection that breaks in its handshake has a listener.
     """
+
+    refused_at: SocketAddress | None = None
+    peer: PeerBehavior | None = None
+
+
+async def _connect(
+    connect: Callable[[], Awaitable[HTTP2Stream]], broken: _Broken
+) -> HTTP2Stream:
+    """Connect to an HTTP/2 server, retrying until cancelled; the caller closes it."""
     for pause in _pauses():
-        refused.clear()
+        broken.refused_at = broken.peer = None
         try:
             async with asyncio.timeout(_LONGEST_HANDSHAKE_SECONDS):
                 return await connect()
         except DialRefusedError as error:
-            refused.append(error.endpoint)
+            broken.refused_at = error.endpoint
+        except NotTLSError:
+            broken.peer = PeerBehavior.PLAIN
+        except _ClosedError:
+            broken.peer = PeerBehavior.CLOSES
         except (GoError, TimeoutError):
             pass
         await asyncio.sleep(pause.total_seconds())
@@ -152,6 +173,9 @@ async def _begin(connection: Connection) -> HTTP2Stream:
     try:
         stream = HTTP2Stream(connection, leaves_write_errors=True)
         await stream.receive_settings()
+    except GoError as error:
+        connection.close()
+        raise _ClosedError(str(error)) from error
     except BaseException:
         connection.close()
         raise

@@ -18,7 +18,7 @@ import httpx2
 from msgspec.structs import replace
 
 from probetui.errors import GoError
-from probetui.kubelet.outcome import Attempt, HTTPAnswer, ProbeResult
+from probetui.kubelet.outcome import Attempt, HTTPAnswer, ProbeResult, Redirect
 from probetui.kubelet.prober.timeout_text import (
     AWAITING_HEAD,
     READING_BODY,
@@ -30,7 +30,11 @@ from probetui.probers.go.http_response import parse_length
 from probetui.probers.go.tls import PlainHTTPResponseError
 from probetui.probers.go.urls import GoURL
 from probetui.probers.http_request import ProbeRequest
-from probetui.probers.truncation import quote_received, truncate_answer
+from probetui.probers.truncation import (
+    quote_received,
+    truncate_answer,
+    truncate_redirect,
+)
 
 MAX_BODY_BYTES = 10 << 10
 _MAX_REQUESTS = 10
@@ -115,6 +119,7 @@ class _RequestChain:
         self._named = request.named
         self._status: int | None = None
         self._redirects: list[str] = []
+        self._followed: list[Redirect] = []
 
     @asynccontextmanager
     async def answer(self) -> AsyncIterator[httpx2.Response]:
@@ -141,6 +146,9 @@ class _RequestChain:
                 self._named = location
                 raise GoError(f"stopped after {_MAX_REQUESTS} redirects")
             self._redirects.append(location)
+            self._followed.append(
+                truncate_redirect(response.status_code, request.named, location)
+            )
             request = request.redirected(location, target, self._first)
 
     def to_answer(self, response: httpx2.Response) -> HTTPAnswer:
@@ -157,7 +165,11 @@ class _RequestChain:
 
     def no_answer(self, why: str) -> Attempt:
         """Return the result of a request that got no response head."""
-        return Attempt(ProbeResult.FAILURE, http_failure(self._named, why))
+        return Attempt(
+            ProbeResult.FAILURE,
+            http_failure(self._named, why),
+            followed=tuple(self._followed),
+        )
 
     def body_broke_off(self, why: str) -> Attempt:
         """Return the result of a response whose body could not be read."""

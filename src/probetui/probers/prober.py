@@ -21,7 +21,13 @@ from probetui.k8s.probe import ExecAction, GRPCAction, HTTPGetAction, TCPSocketA
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.effects import RunProbe
 from probetui.kubelet.kuberuntime.expansion import expand_command
-from probetui.kubelet.outcome import FORWARDED, Attempt, ProbeOutcome, ProbeResult
+from probetui.kubelet.outcome import (
+    FORWARDED,
+    Attempt,
+    PeerBehavior,
+    ProbeOutcome,
+    ProbeResult,
+)
 from probetui.kubelet.prober.container_port import resolve_port
 from probetui.kubelet.prober.prober import MAX_PROBE_RETRIES
 from probetui.kubelet_rules import KubeletRules
@@ -39,6 +45,11 @@ is an error."""
 
 SHORTEST_LIMIT = timedelta(seconds=1)
 """The limit assumed for an attempt without one."""
+
+MOST_TLS_PORTS = 1000
+"""The most ports of which is remembered whether they speak TLS."""
+
+_BROKEN_OFF = (": EOF", ": connection reset by peer", ": broken pipe")
 
 _log = logging.getLogger(__name__)
 
@@ -100,7 +111,9 @@ async def _probe_grpc(
 
 
 class ProbeDispatcher:
-    """Runs the probes of `RunProbe` effects; implements `ports.Prober`, stateless.
+    """Runs the probes of `RunProbe` effects; implements `ports.Prober`.
+
+    Its only state is which ports speak TLS where a probe did not expect it.
 
     Difference: a failure without a response is an error, which counts for nothing, if
     this process was unresponsive for a fifth of the time limit: the response may have
@@ -126,6 +139,7 @@ class ProbeDispatcher:
         self._dial_address = dial_address
         self._lost_time = lost_time
         self._handlers = handlers or ProbeHandlers.for_runtime(runtime)
+        self._tls_ports: dict[tuple[ContainerID, str, int], bool] = {}
 
     async def probe(self, effect: RunProbe) -> ProbeOutcome:
         """Run attempts until one has no error, at most three, without a pause.
@@ -160,7 +174,7 @@ class ProbeDispatcher:
             # A bug in a handler must not end the loop that awaits the outcome.
             _log.exception("probe of %s broke", effect.key)
             attempt = Attempt(ProbeResult.UNKNOWN, error=f"prober panicked: {error!r}")
-        return replace(
+        attempt = replace(
             attempt,
             # Ticks with the same text, which most have, share one object.
             output=intern(truncate_text(attempt.output)),
@@ -168,6 +182,34 @@ class ProbeDispatcher:
             duration=self._clock.now() - started_at,
             detail=intern(attempt.detail),
         )
+        if has_broken_off(attempt) and await self._speaks_tls(effect):
+            return replace(attempt, peer=PeerBehavior.TLS)
+        return attempt
+
+    async def _speaks_tls(self, effect: RunProbe) -> bool:
+        """Return whether a server that has closed the connection speaks TLS.
+
+        Each port of a container is asked once, as the server may write a line for it.
+        """
+        handler, container = effect.probe.handler, effect.container
+        match handler:
+            case HTTPGetAction(scheme="HTTP"):
+                host = handler.host or effect.pod_ip
+                port = resolve_port(handler.port, container, effect.rules)
+            case GRPCAction(port=port) if not handler.uses_tls:
+                host = effect.pod_ip
+            case _:
+                return False
+        asked = effect.container_id, host, port
+        if asked not in self._tls_ports:
+            # A server that closes connections is rare.
+            from probetui.probers.tls_look import speaks_tls
+
+            if len(self._tls_ports) >= MOST_TLS_PORTS:
+                self._tls_ports.clear()
+            route = PodRoute(effect.pod_ip, self._dial_address)
+            self._tls_ports[asked] = await speaks_tls(host, port, route)
+        return self._tls_ports[asked]
 
     def _lost(self, now: datetime) -> timedelta:
         return timedelta() if self._lost_time is None else self._lost_time.lost(now)
@@ -224,6 +266,17 @@ class ProbeDispatcher:
                 pod = effect.pod
                 who = f"{pod.full_name}({pod.uid}):{container.name}"
                 raise GoError(f"missing probe handler for {who}")
+
+
+def has_broken_off(attempt: Attempt) -> bool:
+    """Return whether a server accepted the connection of a probe and closed it."""
+    is_closed = attempt.peer is PeerBehavior.CLOSES
+    return is_closed or (
+        attempt.result is ProbeResult.FAILURE
+        and attempt.http is None
+        and not attempt.followed
+        and attempt.output.endswith(_BROKEN_OFF)
+    )
 
 
 def _is_without_answer(attempt: Attempt) -> bool:

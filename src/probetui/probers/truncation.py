@@ -14,7 +14,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from probetui.k8s.probe import HTTPHeader
-from probetui.kubelet.outcome import HTTPAnswer
+from probetui.kubelet.outcome import HTTPAnswer, Redirect
 from probetui.kubelet.runtime.go_format import go_quote, to_text
 
 MAX_KEPT_BYTES = 16 << 10
@@ -69,6 +69,12 @@ def truncate_answer(
         )
         return HTTPAnswer(status, kept, redirects=redirects)
     return _cut_answer(status, headers, redirects)
+
+
+def truncate_redirect(status: int, url: str, location: str) -> Redirect:
+    """Truncate the texts of a redirect for storage."""
+    most = _MAX_REDIRECT_CHARACTERS
+    return Redirect(status, url[:most], location[:most])
 
 
 @lru_cache(maxsize=4096)

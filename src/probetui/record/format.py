@@ -53,7 +53,14 @@ from probetui.kubelet.journal import (
     Trigger,
     UserEntry,
 )
-from probetui.kubelet.outcome import Attempt, HTTPAnswer, ProbeResult, Result
+from probetui.kubelet.outcome import (
+    Attempt,
+    HTTPAnswer,
+    PeerBehavior,
+    ProbeResult,
+    Redirect,
+    Result,
+)
 from probetui.record.masking import Mask
 from probetui.record.values import encode_time, format_timestamp, parse_session_instant
 from probetui.record.wire import (
@@ -305,11 +312,20 @@ class EndpointRecord(Struct, frozen=True):
     port: Integer
 
 
+class RedirectRecord(Struct, frozen=True):
+    """A redirect that was followed to where no answer came."""
+
+    status: Integer
+    url: MaskedText
+    location: MaskedText
+
+
 class AttemptRecord(Struct, frozen=True):
     """One run of a handler; an `error` says why it could not run.
 
     `refused` is there where a connection was refused, `missing` where the executable
-    of a command is not there.
+    of a command is not there. `followed` are the redirects to where no answer came,
+    `peer` is what a server did that gave none.
     """
 
     result: ProbeResult
@@ -320,6 +336,10 @@ class AttemptRecord(Struct, frozen=True):
     http: HTTPAnswerRecord | UnsetType = UNSET
     refused: Annotated[EndpointRecord | UnsetType, At("refused_at")] = UNSET
     missing: Annotated[bool, At("is_missing"), OMIT_DEFAULT] = False
+    followed: Annotated[list[RedirectRecord], OMIT_DEFAULT] = field(
+        default_factory=list
+    )
+    peer: PeerBehavior | UnsetType = UNSET
 
 
 class RunRecord(Struct, frozen=True):
@@ -631,6 +651,7 @@ VALUE_KINDS: Mapping[type[Struct], type[Any]] = {
     GateRecord: Gate,
     HTTPAnswerRecord: HTTPAnswer,
     HeaderRecord: HTTPHeader,
+    RedirectRecord: Redirect,
 }
 """What the objects within a line are."""
 
@@ -639,6 +660,7 @@ _SCHEMA_NAMES: Mapping[type, str] = {
     AggregationRecord: "Folded",
     DryRunRecord: "Try",
     ExitCause: "By",
+    PeerBehavior: "Peer",
     LifecycleStep: "Lifecycle",
     ListenerScope: "Extent",
     StateField: "What",

@@ -159,7 +159,7 @@ class WireCodec:
             self._reads_of_paths.setdefault(path, _after(attrgetter(place), leaf.read))
             if write is None:
                 write = _writer(self._getter(path), leaf.write)
-        return _omitting(write, field.default) if OMIT_DEFAULT in marks else write
+        return _omitting(write, _default_of(field)) if OMIT_DEFAULT in marks else write
 
     def _find_path(self, paths: tuple[str, ...]) -> str:
         for path in paths:
@@ -269,6 +269,12 @@ def _writer(get: Read, write: Write | None) -> Write:
 
 def _after(get: Read, read: Read | None) -> Read:
     return get if read is None else lambda struct: read(get(struct))
+
+
+def _default_of(field: FieldInfo) -> Any:
+    """Return the default of a field, a new one where it has a factory."""
+    has_factory = field.default is msgspec.NODEFAULT
+    return field.default_factory() if has_factory else field.default
 
 
 def _omitting(write: Write, default: Any) -> Write:

@@ -26,7 +26,11 @@ _FIRST_BAD_MAJOR = 0x10
 T = TypeVar("T")
 
 
-class PlainHTTPResponseError(GoError):
+class NotTLSError(GoError):
+    """The server does not speak TLS."""
+
+
+class PlainHTTPResponseError(NotTLSError):
     """The server speaks plain HTTP where TLS was meant."""
 
     def __init__(
@@ -82,14 +86,14 @@ class TLSConnection:
         """Complete the handshake in at most ten seconds."""
         try:
             async with asyncio.timeout(HANDSHAKE_SECONDS):
-                await self._check_first_record()
+                await self.check_first_record()
                 await self._step(self._tls.do_handshake)
         except TimeoutError as error:
             raise GoError("net/http: TLS handshake timeout") from error
         except EOFError as error:
             raise GoError("EOF") from error
 
-    async def _check_first_record(self) -> None:
+    async def check_first_record(self) -> None:
         """Send the ClientHello and refuse a response that is not TLS."""
         try:
             self._tls.do_handshake()
@@ -105,7 +109,7 @@ class TLSConnection:
         if header == b"HTTP/":
             raise PlainHTTPResponseError
         if header[0] not in {_ALERT, _HANDSHAKE} or header[1] >= _FIRST_BAD_MAJOR:
-            raise GoError("tls: first record does not look like a TLS handshake")
+            raise NotTLSError("tls: first record does not look like a TLS handshake")
 
     async def send(self, data: bytes) -> None:
         """Encrypt and send all of it."""
