@@ -24,7 +24,7 @@ ELSEWHERE = "HTTP/1.1 302 Found\r\nLocation: /there\r\nContent-Length: 0\r\n\r\n
 ABROAD = "HTTP/1.1 302 F\r\nLocation: http://127.0.0.9:9/\r\nContent-Length: 0\r\n\r\n"
 
 
-async def by_hand(action: HTTPGetAction, redirects: int = 0) -> None:
+async def by_hand(action: HTTPGetAction, redirects: tuple[str, ...] = ()) -> None:
     """Let a shell run the command, in a place where a proxy is set."""
     probe = Probe(action, timeout_seconds=20)
     command = reproduce_command(
@@ -104,7 +104,30 @@ async def test_curl_follows_the_redirects_that_the_probe_followed() -> None:
         request = build_request(action, LOOPBACK, int(action.port))
         attempt = await probe_http(request, LIMIT, OneShotTransport())
         assert attempt.http is not None
-        await by_hand(action, len(attempt.http.redirects))
+        await by_hand(action, attempt.http.redirects)
 
     lines = [request["requestLine"] for request in listeners.requests]
     assert lines == ["GET / HTTP/1.1", "GET /there HTTP/1.1"] * 2
+
+
+async def test_curl_follows_a_redirect_to_https_without_verification() -> None:
+    found = (
+        "HTTP/1.1 302 F\r\nContent-Length: 0\r\nLocation: https://127.0.0.1:{}/\r\n\r\n"
+    )
+    secured = {
+        "kind": "script",
+        "tls": {"cert": "selfsigned"},
+        "routes": {"*": [{"send": NO_BODY}]},
+    }
+    async with listening({"secured": secured}) as there:
+        location = found.format(there.ports["secured"])
+        routes = {"*": [{"send": location}]}
+        async with listening({"s": {"kind": "script", "routes": routes}}) as here:
+            action = HTTPGetAction(here.ports["s"], "/")
+            request = build_request(action, LOOPBACK, int(action.port))
+            attempt = await probe_http(request, LIMIT, OneShotTransport())
+            assert attempt.http is not None
+            await by_hand(action, attempt.http.redirects)
+
+    lines = [request["requestLine"] for request in there.requests]
+    assert lines == ["GET / HTTP/1.1"] * 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import quote, unquote_to_bytes
 
 from msgspec import Struct
@@ -90,7 +90,7 @@ def reproduce_command(
     pod: Pod | None = None,
     mask: Mask = _NO_MASK,
     reach: CommandLineReach = LOCAL_REACH,
-    redirects: int = 0,
+    redirects: Sequence[str] = (),
     rules: KubeletRules = PORTED_RULES,
 ) -> str:
     """Return a shell command for the runtime's machine, on one line.
@@ -107,7 +107,7 @@ def reproduce_command(
         pod: the container's pod, by whose name kubectl finds it.
         mask: masks secrets, before quoting.
         reach: connection options of the runtime's client.
-        redirects: how many redirects were followed.
+        redirects: the locations of the redirects that were followed.
         rules: those of the kubelet's version; they give the user agent.
     """
     command = _command(
@@ -134,7 +134,7 @@ def _command(
     pod: Pod | None,
     mask: Mask,
     reach: CommandLineReach,
-    redirects: int,
+    redirects: Sequence[str],
     user_agent: str,
 ) -> str:
     limit = str(probe.timeout_seconds)
@@ -224,21 +224,22 @@ def _curl(
     action: HTTPGetAction,
     url: str,
     limit: str,
-    redirects: int,
+    redirects: Sequence[str],
     mask: Mask,
     user_agent: str,
 ) -> Iterator[str]:
     """Yield the words of a curl command that sends the kubelet's request."""
     yield from ("curl", "-sv", "--max-time", limit)
-    if action.scheme.lower() == "https":
+    leads_to_tls = any(place.lower().startswith("https:") for place in redirects)
+    if action.scheme.lower() == "https" or leads_to_tls:
         # The kubelet does not verify certificates either.
         yield "-k"
-    elif action.uses_http2:
+    if action.uses_http2 and action.scheme.lower() != "https":
         yield "--http2-prior-knowledge"
     # The kubelet ignores proxies, too.
     yield from ("--noproxy", "*")
     if redirects:
-        yield from ("-L", "--max-redirs", str(redirects))
+        yield from ("-L", "--max-redirs", str(len(redirects)))
     path = url.partition("://")[2].partition("/")[2]
     if re.search(r"[][{}]", path):
         yield "-g"
