@@ -180,6 +180,7 @@ FACTS: dict[str, list[PatternOf]] = {
     "then killed": [pattern(r"to (\d+)s later", "kill-grace={0}s")],
     "doing": [pattern("(.*)", "")],
     "refused": [pattern("(.+)", 'liveness refused "{0}"')],
+    "because": [pattern("(.+)", 'liveness because "{0}"')],
     "finding": [
         pattern(r": (is .+?|.+? is not .+?)  ([a-z-]+)$", "finding warning {1} .*")
     ],

@@ -228,6 +228,18 @@ def test_the_state_explains_the_last_refused_connection() -> None:
     }
 
 
+def test_the_state_says_why_the_last_run_failed() -> None:
+    probe = shown_by(a_refused_tick(), a_listeners_entry(LOOPBACK))
+    success = shown_by(a_tick(DEMO_KEY, NOW, "s", sequence=41))
+
+    assert probe["lastRun"]["failure"] == {
+        "kind": "listens-on-loopback",
+        "message": "the container listens on 127.0.0.1:8080 only; the probe connects "
+        "to 10.1.2.3, so it is refused",
+    }
+    assert success["lastRun"]["failure"] is None
+
+
 def test_a_failed_lookup_of_listeners_is_reported_without_secrets() -> None:
     look = a_listeners_entry(None, "s3cr3t-token is not allowed to look")
 

@@ -33,6 +33,19 @@ _SHOUTED = re.compile(r"[A-Z_][A-Z0-9_]*")
 """A name that no program has: in a shell `$(date)` runs one, `$(POD_IP)` is a slip."""
 
 
+_ASSIGNED = re.compile(
+    r"(?:^|[\s;&|(])(?:(\w+)\+?=|(?:for|read|local|export|declare)\s+([\w\s-]*))"
+)
+_ALWAYS_SET = re.compile(
+    r"HOME|HOSTNAME|PATH|PWD|OLDPWD|SHELL|USER|TERM|LANG|IFS|PPID|RANDOM|SECONDS|"
+    r"LINENO|UID|EUID|BASH\w*|KUBERNETES_\w+|\w+_SERVICE_(HOST|PORT)\w*|\w+_PORT(_\w+)?"
+)
+"""Variables of shells, of runtimes and of Services."""
+
+_DEFAULTED = re.compile(r"\$\{[A-Z_][A-Z0-9_]*:?[-=+?]")
+_SINGLE_QUOTED = re.compile(r"'[^']*'")
+
+
 def find_in_command(
     command: Sequence[str], env: Sequence[EnvVar], *, is_hook: bool = False
 ) -> Iterator[tuple[str, str]]:
@@ -63,6 +76,25 @@ def find_in_command(
             "in the script is never run"
         )
         yield "exec-ends-script", message
+
+
+def undefined_variable(command: Sequence[str], env: Sequence[EnvVar]) -> str:
+    """Return a variable of a shell's script that nothing but the image can set.
+
+    Empty if there is none: each is one of the container's, of a shell's or a Service's,
+    or is set or has a default in the script.
+    """
+    script = _script(command)
+    if script is None:
+        return ""
+    words = [word for match in _ASSIGNED.finditer(script) for word in match.groups("")]
+    is_set = {variable.name for variable in env} | set(" ".join(words).split())
+    used = _SINGLE_QUOTED.sub("", _DEFAULTED.sub("", script))
+    for match in _VARIABLE.finditer(used):
+        name = match[1] or match[2]
+        if name not in is_set and not _ALWAYS_SET.fullmatch(name):
+            return name
+    return ""
 
 
 def _runs_shell(command: Sequence[str]) -> bool:

@@ -15,6 +15,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct, field
 
+from probetui.analysis.causes.kinds import CauseKind
+from probetui.analysis.causes.probe_failure import ProbeFailure, tick_failure
 from probetui.analysis.container_history import ContainerHistory, SessionHistory
 from probetui.analysis.findings import severity_of
 from probetui.debugger.commands import BreakpointKind, Injected
@@ -28,6 +30,7 @@ from probetui.engine.snapshot import (
 )
 from probetui.k8s.api.probe import PROBE
 from probetui.k8s.api.status import CONTAINER_STATUS, POD_STATUS
+from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeKey
 from probetui.k8s.runtime import ListenerScope, SocketAddress
 from probetui.k8s.status import ContainerStatus, PodPhase, PodStatus
@@ -44,9 +47,11 @@ from probetui.kubelet.journal import (
 from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.kubelet.pod_workers.pod_update import PodWorkerState
 from probetui.manifest.problem import Severity
+from probetui.presentation.cause.probe_failure import failure_clause
 from probetui.presentation.container.table import kind
 from probetui.presentation.probe.refusals import refusal_text
 from probetui.presentation.probe.state import threshold
+from probetui.presentation.text.view import View
 from probetui.record.format import (
     RESULTS,
     Instant,
@@ -70,6 +75,8 @@ class _StateContext(Struct, frozen=True):
     mask: Mask
     runtime_name: str
     history: SessionHistory
+    pods: Mapping[str, Pod]
+    view: View
 
     def container(self, key: ProbeKey) -> ContainerHistory:
         return self.history.container(key.pod_uid, key.container_name)
@@ -86,7 +93,14 @@ def state_text(
     The `past` gives refusals and findings. A byte that is not UTF-8 becomes an escaped
     lone surrogate, as in the record.
     """
-    context = _StateContext(mask, runtime_name, past or SessionHistory(()))
+    pods = {pod.pod.uid: pod.pod for pod in snapshot.pods}
+    context = _StateContext(
+        mask,
+        runtime_name,
+        past or SessionHistory(()),
+        pods,
+        View.timeless(mask, snapshot.rules),
+    )
     state = _codec_of(SessionState).encode(snapshot, context)
     # Not msgspec's encoder, which refuses lone surrogates.
     return json.dumps(state, indent=2) + "\n"
@@ -97,6 +111,20 @@ def _write_refusal(tick: TickEntry, context: _StateContext) -> Any:
     if lookup is None:
         return None
     return _codec_of(RefusalObject).encode(lookup, context)
+
+
+def _write_failure(tick: TickEntry, context: _StateContext) -> Any:
+    pod = context.pods.get(tick.key.pod_uid)
+    container = None if pod is None else pod.container(tick.key.container_name)
+    history = context.container(tick.key)
+    failure = tick_failure(tick, container, history, context.view.rules)
+    if failure is None:
+        return None
+    return _codec_of(FailureObject).encode(failure, context)
+
+
+def _write_failure_text(failure: ProbeFailure, context: _StateContext) -> str:
+    return failure_clause(failure, context.view)
 
 
 def _write_refusal_text(lookup: ListenersEntry, context: _StateContext) -> str:
@@ -235,6 +263,17 @@ class RefusalObject(StateObject, frozen=True):
     message: Annotated[str, Computed(_write_refusal_text)]
 
 
+class FailureObject(StateObject, frozen=True):
+    """Why a probe failed; `kind` is that of a page of the catalogue of causes.
+
+    `message` is the explanation as a clause, empty if no more is known than the probe
+    said.
+    """
+
+    kind: CauseKind
+    message: Annotated[str, Computed(_write_failure_text)]
+
+
 class FindingObject(StateObject, frozen=True):
     """A likely mistake that a probe revealed.
 
@@ -283,6 +322,11 @@ class LastRunObject(StateObject, frozen=True):
         RefusalObject | None,
         Meta(description="null: not refused, or the reason is unknown"),
         Computed(_write_refusal),
+    ]
+    failure: Annotated[
+        FailureObject | None,
+        Meta(description="null: it did not fail"),
+        Computed(_write_failure),
     ]
 
 
@@ -434,6 +478,7 @@ _KINDS: Mapping[type[msgspec.Struct], type[Any]] = {
     BackoffObject: BackoffSnapshot,
     ContainerObject: ContainerSnapshot,
     EndpointObject: SocketAddress,
+    FailureObject: ProbeFailure,
     FindingObject: FindingEntry,
     LastExitObject: LastExit,
     LastRunObject: TickEntry,
@@ -454,6 +499,7 @@ _SCHEMA_NAMES: Mapping[type, str] = {
     ExitCause: "By",
     ContainerObject: "Container",
     EndpointObject: "Endpoint",
+    FailureObject: "Failure",
     FindingObject: "Finding",
     Injected: "Injected",
     LastExitObject: "LastExit",

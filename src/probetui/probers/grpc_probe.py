@@ -173,6 +173,9 @@ async def _begin(connection: Connection) -> HTTP2Stream:
     try:
         stream = HTTP2Stream(connection, leaves_write_errors=True)
         await stream.receive_settings()
+    except DialRefusedError:  # A forwarded port is dialled as it is used.
+        connection.close()
+        raise
     except GoError as error:
         connection.close()
         raise _ClosedError(str(error)) from error

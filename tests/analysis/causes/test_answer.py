@@ -70,7 +70,7 @@ class TestNeverCreated:
         assert bench.chain(2.5) == [
             Kind.WAITS_FOR_SIDECAR,
             Kind.STARTUP_PROBE_FAILS,
-            Kind.PROBE_FAILED,
+            Kind.COMMAND_FAILED,
         ]
 
     def test_it_waits_for_the_hook_of_the_container_before_it(self) -> None:
@@ -198,7 +198,7 @@ class TestUp:
         assert bench.chain(10) == [
             Kind.OTHER_CONTAINER_NOT_READY,
             Kind.READINESS_PROBE_FAILS,
-            Kind.PROBE_FAILED,
+            Kind.COMMAND_FAILED,
         ]
 
     def test_a_readiness_gate_is_unset(self) -> None:
@@ -216,7 +216,7 @@ class TestUp:
 
         answer = bench.answer(2.5)
 
-        assert kinds(answer) == [Kind.LIVENESS_PROBE_FAILS, Kind.PROBE_FAILED]
+        assert kinds(answer) == [Kind.LIVENESS_PROBE_FAILS, Kind.COMMAND_FAILED]
         assert answer.outlook is not None
         assert answer.outlook.what is OutlookEvent.KILLED
         assert answer.outlook.count == 3 - answer.now.evidence.count
@@ -256,7 +256,7 @@ class TestEnds:
         assert kinds(answer) == [
             Kind.RESTART_POLICY_ON_FAILURE,
             Kind.KILLED_BY_LIVENESS,
-            Kind.PROBE_FAILED,
+            Kind.COMMAND_FAILED,
         ]
         assert answer.outlook is None
 

@@ -197,11 +197,12 @@ def test_a_probe_that_cannot_be_run_is_tried_three_times(
 
     lines = capfd.readouterr().out.splitlines()
     assert status == 125
-    assert [line.partition(" in ")[0] for line in lines[1:-1:2]] == [
+    assert [line.partition(" in ")[0] for line in lines[1:-2:2]] == [
         "attempt 1: errored",
         "attempt 2: errored",
         "attempt 3: errored",
     ]
+    assert lines[-2].startswith("hint: the command is not in the image: ")
     assert "no such file or directory" in lines[2]
 
 

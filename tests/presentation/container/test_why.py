@@ -41,7 +41,7 @@ from probetui.kubelet.journal import (
     TickEntry,
     Trigger,
 )
-from probetui.kubelet.outcome import Attempt, ProbeResult, Result
+from probetui.kubelet.outcome import Attempt, ProbeResult, Redirect, Result
 from probetui.presentation.container.why import (
     end_sentences,
     explain_backoff,
@@ -634,6 +634,18 @@ class TestTick:
 
         assert answer.command == "docker exec d71cb34f0e11 cat /tmp/healthy"
 
+    def test_the_command_follows_a_redirect_to_where_no_answer_came(self) -> None:
+        redirect = Redirect(302, "http://10.0.0.2:8080/x", "https://10.0.0.2/x")
+        attempt = Attempt(ProbeResult.FAILURE, "refused", followed=(redirect,))
+        key = DEMO_KEY._replace(container_name="app")
+        tick = changed_tick(history(key, LIVENESS, "f", NOW)[-1], attempts=(attempt,))
+        container = a_container(liveness_probe=a_probe(HTTPGetAction(8080, "/x")))
+
+        command = explain_tick(tick, case_of(past_of(()), a_pod(container))).command
+
+        assert " -k " in command
+        assert " -L --max-redirs 1 " in command
+
     def test_no_command_is_named_without_the_manifest(self) -> None:
         tick = history(DEMO_KEY, LIVENESS, "s", NOW)[-1]
         case = replace(case_of(past_of(()), DEMO, "liveness"), pod=None)
@@ -692,7 +704,7 @@ class TestHints:
         text = self.hints(self.failing(output), container)
 
         assert "or only on 127.0.0.1" in text
-        assert "The container declares: 9090." in text
+        assert "; the container declares 9090." in text
 
     def test_known_listeners_replace_the_guess(self) -> None:
         there = SocketAddress("10.0.0.2", 8080)
@@ -707,7 +719,7 @@ class TestHints:
         )  # fmt: skip
         past = past_of((tick, entry)).container(DEMO_KEY.pod_uid, "liveness")
 
-        text = "".join(hints(tick, a_container(), past))
+        text = "".join(hints(tick, a_container(), VIEW, past))
 
         assert text == (
             "The container listens on 127.0.0.1:8080 only; the probe connects to "
@@ -736,7 +748,7 @@ class TestHints:
 
         listens = "Nothing listens on 8080: the container listens on no port at all."
         assert listens in lines
-        assert without_listeners == [line for line in lines if line != listens]
+        assert listens not in without_listeners
 
     def test_a_time_limit(self) -> None:
         text = self.hints(self.failing("context deadline exceeded"), CONTAINER)
@@ -958,5 +970,5 @@ class TestWithLittleToGoOn:
             history(DEMO_KEY, LIVENESS, "f", NOW)[-1], attempts=(attempt,)
         )
 
-        assert "declares" not in "".join(hints(tick, a_container()))
-        assert list(hints(changed_tick(tick, attempts=()), None)) == []
+        assert "declares" not in "".join(hints(tick, a_container(), VIEW))
+        assert list(hints(changed_tick(tick, attempts=()), None, VIEW)) == []

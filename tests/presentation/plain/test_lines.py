@@ -309,6 +309,19 @@ def test_output_of_a_probe_is_repeated_only_if_it_changes() -> None:
     assert lines[2].endswith('"other"')
 
 
+def test_why_a_probe_failed_is_repeated_only_if_it_changes() -> None:
+    late = Attempt(ProbeResult.FAILURE, "command timed out", detail="timed out, killed")
+    ticks = [failed(f"08:21:{n:02}", n, n, 1, attempts=(late,)) for n in (1, 2)]
+    well = a_tick(DEMO_KEY, NOW, "s", n=3)
+
+    lines = lines_of(the_lines(), *ticks, well, ticks[0])
+
+    because = 'because "it took longer than timeoutSeconds, which is 1 by default"'
+    assert [line.endswith(because) for line in lines] == [
+        False, True, False, False, False, True,
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("entry", "line"),
     [

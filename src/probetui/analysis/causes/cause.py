@@ -9,6 +9,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from probetui.analysis.causes.kinds import CauseKind
+from probetui.analysis.causes.probe_failure import ProbeFailure
 from probetui.analysis.container_history import ContainerInstance
 from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import BackoffEntry, ListenersEntry, TickEntry
@@ -48,6 +49,7 @@ class Evidence(Struct, frozen=True):
         reason: the kubelet's word for it, as a status or an event has it.
         message: what the kubelet, the runtime or the program said.
         listeners: where the container listened when a connection was refused.
+        failure: why the probe failed.
         backoff: the wait of the next instance.
         until: when what goes on is over at the latest.
         ended_at: when an instance ended, None if only when that was seen is known.
@@ -61,6 +63,7 @@ class Evidence(Struct, frozen=True):
     reason: str = ""
     message: str = ""
     listeners: ListenersEntry | None = None
+    failure: ProbeFailure | None = None
     backoff: BackoffEntry | None = None
     until: datetime | None = None
     ended_at: datetime | None = None

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from probetui.analysis.causes.case import WhyCase
 from probetui.analysis.causes.cause import Cause, Evidence, Hook
 from probetui.analysis.causes.kinds import CauseKind
-from probetui.analysis.causes.probe_failure import probe_cause
+from probetui.analysis.causes.probe_cause import probe_cause
 from probetui.analysis.container_history import (
     FAILED_POST_START,
     FAILED_PRE_STOP,

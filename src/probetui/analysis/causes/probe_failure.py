@@ -1,21 +1,492 @@
-"""Why a probe failed: the last link of a chain, read from one tick."""
+"""Why a probe failed or could not be run, read from its last attempt.
+
+The table has a row for each kind, and the first row that finds its own is the answer.
+A row reads what was recorded: the exit code, the answer, what the server did that gave
+none, where the container listens; and what the manifest says of the probe. Ticks of a
+cluster and old records have no more than the text of the kubelet, which says most of
+it in Go's words.
+"""
 
 from __future__ import annotations
 
-from probetui.analysis.causes.case import WhyCase
-from probetui.analysis.causes.cause import Cause, Evidence
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
+
 from probetui.analysis.causes.kinds import CauseKind
-from probetui.kubelet.journal import TickEntry
+from probetui.analysis.container_history import NO_HISTORY, ContainerHistory
+from probetui.k8s.pod import Container
+from probetui.k8s.probe import (
+    ExecAction,
+    GRPCAction,
+    HTTPGetAction,
+    Probe,
+    ProbeHandler,
+    TCPSocketAction,
+)
+from probetui.k8s.runtime import ANYWHERE, ListenerScope, SocketAddress
+from probetui.kubelet.journal import ListenersEntry, TickEntry
+from probetui.kubelet.outcome import Attempt, PeerBehavior, ProbeResult
+from probetui.kubelet_rules import PORTED_RULES, KubeletRules
+
+HELD_FOR = timedelta(seconds=1)
+"""A command that ends this long after its time limit is waited for by the runtime;
+a busy machine is late by less."""
+
+_TIME_OUTS = ("deadline exceeded", "timed out", "i/o timeout", "did not complete")
+_NO_COMMAND = ("executable file not found", "exec: ")
+_EXITED, _COMMAND_TIMED_OUT = "exit ", "timed out, "
+_SHELL_FOUND_NOTHING = "exit 127"
+_REFUSED = "connection refused"
+_UNREACHABLE = ("no route to host", "network is unreachable")
+_UNRESOLVED = re.compile(r"lookup ([^\s:]+)\S*: (?:no such host|server misbehaving)")
+_CLOSED = ("EOF", "connection reset by peer", "broken pipe", "malformed HTTP")
+_NO_TLS = (
+    "server gave HTTP response to HTTPS client",
+    "first record does not look like a TLS handshake",
+)
+_TLS_RECORD = re.compile(r'malformed HTTP response "\\x1[56]\\x03')
+"""What Go says of the first bytes of TLS: an alert or a handshake record."""
+
+_TLS_WANTED = re.compile(
+    r"HTTP request (?:was sent )?to (?:an )?HTTPS"
+    r"|plain HTTP to an SSL-enabled|This combination of host and port requires TLS"
+    r"|HTTP requests? to an? (?:HTTPS|TLS|SSL)",
+    re.IGNORECASE,
+)
+"""What servers answer in plain HTTP at a port of TLS: Go, nginx, Apache, Tomcat."""
+
+_STATUS = re.compile(r"HTTP probe failed with statuscode: (\d+)")
+_REQUESTED = re.compile(r'Get "([^"\\]+)": ')
+_UNSET = re.compile(r"([A-Za-z_][A-Za-z0-9_]*): (?:unbound variable|parameter not set)")
+"""What shells say of a variable that is not set, where `set -u` is on."""
+
+_NOT_SERVING = "service unhealthy"
+_NO_SERVICE = "does not implement the grpc health protocol"
+_UNKNOWN_SERVICE = "code = NotFound"
 
 
-def probe_cause(case: WhyCase, tick: TickEntry) -> Cause:
-    """Return why a tick's probe failed or could not be run."""
-    kind = CauseKind.PROBE_FAILED
-    if tick.overridden.injected:
-        kind = CauseKind.RESULT_INJECTED
-    return case.cause(
-        kind,
-        tick.timing.started_at,
-        probe=tick.key.probe_type,
-        evidence=Evidence(tick=tick, listeners=case.history.listeners(tick)),
+class FailedProbe(Struct, frozen=True):
+    """What is known of an attempt that did not succeed.
+
+    Attributes:
+        attempt: the attempt.
+        probe: its definition, None if that is not known.
+        container: the container's definition, None if that is not known.
+        listeners: where the container listened when a connection was refused.
+        rules: those of the kubelet's version.
+    """
+
+    attempt: Attempt
+    probe: Probe | None = None
+    container: Container | None = None
+    listeners: ListenersEntry | None = None
+    rules: KubeletRules = PORTED_RULES
+
+    @property
+    def handler(self) -> ProbeHandler | None:
+        """What the probe does."""
+        return None if self.probe is None else self.probe.handler
+
+    @property
+    def is_command(self) -> bool:
+        """Whether a command failed, and not a connection of ours."""
+        if self.attempt.refused_at is not None:
+            return False
+        if self.handler is None:
+            return self.attempt.detail.startswith((_EXITED, _COMMAND_TIMED_OUT))
+        return isinstance(self.handler, ExecAction)
+
+    @property
+    def text(self) -> str:
+        """What was said of it: its error or its output."""
+        attempt = self.attempt
+        return attempt.output if attempt.error is None else attempt.error
+
+    @property
+    def has_timed_out(self) -> bool:
+        """Whether it took longer than it may."""
+        is_command = self.attempt.detail.startswith(_COMMAND_TIMED_OUT)
+        return is_command or any(words in self.text for words in _TIME_OUTS)
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the connection was refused."""
+        return self.attempt.refused_at is not None or (
+            not self.is_command and _REFUSED in self.text.lower()
+        )
+
+
+class ProbeFailure(Struct, frozen=True):
+    """Why a probe failed; each kind has what its sentence needs.
+
+    Attributes:
+        kind: the kind of cause.
+        failed: what is known of the attempt.
+        name: a host, a port or a status that it is about, or what is wrong with a
+            variable.
+        because: why what a redirect leads to failed.
+    """
+
+    kind: CauseKind
+    failed: FailedProbe
+    name: str = ""
+    because: ProbeFailure | None = None
+
+
+Row = Callable[[FailedProbe], ProbeFailure | None]
+"""Returns the failure of its kind, None if it is of another."""
+
+
+def probe_failure(failed: FailedProbe) -> ProbeFailure | None:
+    """Return why an attempt failed, errored or was redirected; None for a success."""
+    if failed.attempt.result is ProbeResult.SUCCESS:
+        return None
+    return _first_of(_ROWS, failed)
+
+
+def tick_failure(
+    tick: TickEntry,
+    container: Container | None,
+    history: ContainerHistory = NO_HISTORY,
+    rules: KubeletRules = PORTED_RULES,
+) -> ProbeFailure | None:
+    """Return why the last attempt of a tick failed, None if it did not.
+
+    Args:
+        tick: the tick.
+        container: the container's definition, None if that is not known.
+        history: that of the container, for where it listened.
+        rules: those of the kubelet's version.
+    """
+    if not tick.attempts:
+        return None
+    failed = FailedProbe(
+        tick.attempts[-1],
+        None if container is None else container.probe(tick.key.probe_type),
+        container,
+        history.listeners(tick),
+        rules,
     )
+    if tick.overridden.injected:
+        return ProbeFailure(CauseKind.RESULT_INJECTED, failed)
+    return probe_failure(failed)
+
+
+def _first_of(rows: tuple[Row, ...], failed: FailedProbe) -> ProbeFailure:
+    for row in rows:
+        if (failure := row(failed)) is not None:
+            return failure
+    return ProbeFailure(CauseKind.PROBE_FAILED, failed)
+
+
+# -- what could not be run
+
+
+def _port_name_unknown(failed: FailedProbe) -> ProbeFailure | None:
+    handler, container = failed.handler, failed.container
+    if failed.attempt.error is None or container is None:
+        return None
+    match handler:
+        case HTTPGetAction(port=str(name)) | TCPSocketAction(port=str(name)):
+            pass
+        case _:
+            return None
+    if name.isdigit() or any(port.name == name for port in container.ports):
+        return None
+    return ProbeFailure(CauseKind.PORT_NAME_UNKNOWN, failed, name)
+
+
+def _error(failed: FailedProbe) -> ProbeFailure | None:
+    """Find an error of the runtime or of this machine, never of the container."""
+    attempt = failed.attempt
+    if attempt.error is None:
+        return None
+    if failed.is_command:
+        if failed.has_timed_out:
+            return _held_open(failed) or ProbeFailure(CauseKind.TIMED_OUT, failed)
+        return ProbeFailure(CauseKind.RUNTIME_ERROR, failed)
+    if attempt.detail.startswith("HTTP "):  # The head came, and the body did not.
+        is_late = failed.has_timed_out
+        kind = CauseKind.TIMED_OUT if is_late else CauseKind.CONNECTION_RESET
+        return ProbeFailure(kind, failed)
+    is_known = failed.handler is not None
+    kind = CauseKind.PROBE_NOT_SENT if is_known else CauseKind.PROBE_FAILED
+    return ProbeFailure(kind, failed)
+
+
+# -- commands
+
+
+def _command_not_found(failed: FailedProbe) -> ProbeFailure | None:
+    attempt = failed.attempt
+    error = (attempt.error or "").lower()
+    if attempt.is_missing or any(words in error for words in _NO_COMMAND):
+        return ProbeFailure(CauseKind.COMMAND_NOT_FOUND, failed)
+    return None
+
+
+def _held_open(failed: FailedProbe) -> ProbeFailure | None:
+    """Find a command that its runtime waited for beyond its time limit.
+
+    Source: containerd v1.7, pkg/cri/sbserver/container_execsync.go, execInContainer: a
+    command that is killed for its time is waited for until its output is closed.
+    """
+    probe, attempt = failed.probe, failed.attempt
+    if probe is None or not (failed.is_command and failed.has_timed_out):
+        return None
+    limit = timedelta(seconds=probe.timeout_seconds)
+    if attempt.duration - limit < HELD_FOR:
+        return None
+    return ProbeFailure(CauseKind.OUTPUT_HELD_OPEN, failed)
+
+
+def _variable_not_expanded(failed: FailedProbe) -> ProbeFailure | None:
+    handler, container = failed.handler, failed.container
+    has_exited = failed.is_command and not failed.has_timed_out
+    if not isinstance(handler, ExecAction) or container is None or not has_exited:
+        return None
+    # Late: only what failed is looked at so closely.
+    from probetui.analysis.probe_commands import find_in_command  # noqa: PLC0415
+
+    for rule, message in find_in_command(handler.command, container.env):
+        if rule == "variable-not-expanded":
+            return ProbeFailure(CauseKind.VARIABLE_NOT_EXPANDED, failed, message)
+    if match := _UNSET.search(failed.attempt.output):
+        message = f"the shell has no variable {match[1]}"
+        return ProbeFailure(CauseKind.VARIABLE_NOT_EXPANDED, failed, message)
+    return None
+
+
+def _command_failed(failed: FailedProbe) -> ProbeFailure | None:
+    if not failed.is_command:
+        return None
+    if failed.has_timed_out:
+        return ProbeFailure(CauseKind.TIMED_OUT, failed)
+    if failed.attempt.detail == _SHELL_FOUND_NOTHING:
+        return ProbeFailure(CauseKind.COMMAND_NOT_FOUND, failed)
+    return ProbeFailure(CauseKind.COMMAND_FAILED, failed, _doubtful_variable(failed))
+
+
+def _doubtful_variable(failed: FailedProbe) -> str:
+    """Return a variable of a shell's script that only the image can set, or empty."""
+    handler, container = failed.handler, failed.container
+    if not isinstance(handler, ExecAction) or container is None:
+        return ""
+    # Late: only what failed is looked at so closely.
+    from probetui.analysis.probe_commands import undefined_variable  # noqa: PLC0415
+
+    is_known = bool(container.env_from)
+    return "" if is_known else undefined_variable(handler.command, container.env)
+
+
+# -- answers
+
+
+def _wants_tls(failed: FailedProbe) -> ProbeFailure | None:
+    """Find a server that speaks TLS, by its first bytes, its words or its handshake."""
+    attempt, handler = failed.attempt, failed.handler
+    answer = attempt.http
+    said = attempt.output if answer is None else f"{attempt.output}{answer.body}"
+    is_https = isinstance(handler, HTTPGetAction) and handler.scheme == "HTTPS"
+    is_tls = attempt.peer is PeerBehavior.TLS or (
+        not is_https and (_TLS_RECORD.search(said) or _TLS_WANTED.search(said))
+    )
+    return ProbeFailure(CauseKind.PORT_SPEAKS_TLS, failed) if is_tls else None
+
+
+def _speaks_plain(failed: FailedProbe) -> ProbeFailure | None:
+    attempt = failed.attempt
+    is_plain = attempt.peer is PeerBehavior.PLAIN or any(
+        words in attempt.output for words in _NO_TLS
+    )
+    return ProbeFailure(CauseKind.PORT_SPEAKS_PLAIN, failed) if is_plain else None
+
+
+def _redirect_not_followed(failed: FailedProbe) -> ProbeFailure | None:
+    if failed.attempt.result is not ProbeResult.WARNING:
+        return None
+    return ProbeFailure(CauseKind.REDIRECT_NOT_FOLLOWED, failed)
+
+
+def _redirect_followed(failed: FailedProbe) -> ProbeFailure | None:
+    """Find a redirect that led to where no answer came.
+
+    The kubelet's text names the last URL that was requested, which is all that ticks
+    of a cluster have of it.
+    """
+    attempt = failed.attempt
+    if attempt.http is not None:
+        return None
+    requested = _REQUESTED.search(attempt.output)
+    is_elsewhere = requested is not None and _is_elsewhere(requested[1], failed)
+    if not attempt.followed and not is_elsewhere:
+        return None
+    target = replace(failed, probe=None)
+    name = "" if requested is None else requested[1]
+    because = _first_of(_ANSWER_ROWS, target)
+    return ProbeFailure(CauseKind.REDIRECT_FOLLOWED, failed, name, because)
+
+
+def _is_elsewhere(url: str, failed: FailedProbe) -> bool:
+    """Return whether a URL is not the one that a probe requests at first."""
+    handler, container = failed.handler, failed.container
+    if not isinstance(handler, HTTPGetAction) or container is None:
+        return False
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return False
+    numbers: set[int | str] = {
+        declared.container_port
+        for declared in container.ports
+        if handler.port in {declared.name, declared.container_port}
+    } or {handler.port}
+    if not all(isinstance(number, int) for number in numbers):
+        return False
+    scheme = handler.scheme.lower() or "http"
+    return parts.scheme != scheme or port not in numbers
+
+
+def _http_status(failed: FailedProbe) -> ProbeFailure | None:
+    answer = failed.attempt.http
+    said = _STATUS.search(failed.attempt.output) or re.fullmatch(
+        r"HTTP (\d{3})", failed.attempt.detail
+    )
+    if answer is None and said is None:
+        return None
+    status = said[1] if answer is None and said is not None else ""
+    return ProbeFailure(
+        CauseKind.HTTP_STATUS, failed, status or str(answer.status if answer else "")
+    )
+
+
+def _grpc_answer(failed: FailedProbe) -> ProbeFailure | None:
+    output = failed.attempt.output
+    if _NOT_SERVING in output or _UNKNOWN_SERVICE in output:
+        return ProbeFailure(CauseKind.GRPC_NOT_SERVING, failed)
+    if _NO_SERVICE in output:
+        return ProbeFailure(CauseKind.GRPC_NO_HEALTH_SERVICE, failed)
+    return None
+
+
+# -- connections
+
+
+def _host_not_resolved(failed: FailedProbe) -> ProbeFailure | None:
+    match = _UNRESOLVED.search(failed.attempt.output)
+    if match is None:
+        return None
+    return ProbeFailure(CauseKind.HOST_NOT_RESOLVED, failed, match[1])
+
+
+def _port_is_udp(failed: FailedProbe) -> ProbeFailure | None:
+    container, handler = failed.container, failed.handler
+    if container is None or not failed.is_refused:
+        return None
+    match handler:
+        case (
+            HTTPGetAction(port=port)
+            | TCPSocketAction(port=port)
+            | GRPCAction(port=port)
+        ):
+            pass
+        case _:
+            return None
+    protocols = {
+        declared.protocol
+        for declared in container.ports
+        if port in {declared.name, declared.container_port}
+    }
+    if not protocols or "TCP" in protocols:
+        return None
+    name = f"{port} is declared as {', '.join(sorted(protocols))}"
+    return ProbeFailure(CauseKind.PORT_IS_UDP, failed, name)
+
+
+def _refused(failed: FailedProbe) -> ProbeFailure | None:
+    if not failed.is_refused:
+        return None
+    kind = CauseKind.CONNECTION_REFUSED
+    if failed.attempt.is_forwarded:
+        kind = CauseKind.NOTHING_LISTENS
+    entry = failed.listeners
+    if entry is not None and entry.listeners is not None:
+        kind = _by_listeners(entry)
+    return ProbeFailure(kind, failed)
+
+
+def _by_listeners(entry: ListenersEntry) -> CauseKind:
+    found, there = entry.listeners, entry.refused_at
+    assert found is not None, "the caller's condition"  # noqa: S101  # for the type
+    on_port = [endpoint for endpoint in found.endpoints if endpoint.port == there.port]
+    if any(reaches(endpoint, there) for endpoint in on_port):
+        return CauseKind.CONNECTION_REFUSED
+    if on_port:
+        is_local = all(_is_loopback(endpoint.address) for endpoint in on_port)
+        if is_local:
+            return CauseKind.LISTENS_ON_LOOPBACK
+        return CauseKind.LISTENS_ELSEWHERE
+    is_own = found.extent is ListenerScope.CONTAINER
+    if found.endpoints and is_own:
+        return CauseKind.LISTENS_ELSEWHERE
+    return CauseKind.NOTHING_LISTENS
+
+
+def reaches(listener: SocketAddress, target: SocketAddress) -> bool:
+    """Return whether what listens at one address accepts connections to another."""
+    return listener.address in ANYWHERE or listener.address == target.address
+
+
+def _is_loopback(address: str) -> bool:
+    return address == "::1" or address.startswith("127.")
+
+
+def _unreachable(failed: FailedProbe) -> ProbeFailure | None:
+    if not any(words in failed.attempt.output for words in _UNREACHABLE):
+        return None
+    return ProbeFailure(CauseKind.HOST_UNREACHABLE, failed)
+
+
+def _closed(failed: FailedProbe) -> ProbeFailure | None:
+    attempt = failed.attempt
+    is_closed = attempt.peer is PeerBehavior.CLOSES or any(
+        words in attempt.output for words in _CLOSED
+    )
+    return ProbeFailure(CauseKind.CONNECTION_RESET, failed) if is_closed else None
+
+
+def _late(failed: FailedProbe) -> ProbeFailure | None:
+    return ProbeFailure(CauseKind.TIMED_OUT, failed) if failed.has_timed_out else None
+
+
+_ANSWER_ROWS: tuple[Row, ...] = (
+    _wants_tls,
+    _speaks_plain,
+    _redirect_not_followed,
+    _http_status,
+    _grpc_answer,
+    _host_not_resolved,
+    _port_is_udp,
+    _refused,
+    _unreachable,
+    _closed,
+    _late,
+)
+
+_ROWS: tuple[Row, ...] = (
+    _command_not_found,
+    _port_name_unknown,
+    _error,
+    _held_open,
+    _variable_not_expanded,
+    _command_failed,
+    _redirect_followed,
+    *_ANSWER_ROWS,
+)
+"""A row for each kind, the most telling one first."""

@@ -9,7 +9,7 @@ from probetui.analysis.causes.cause import Cause, Evidence, Hook
 from probetui.analysis.causes.deletion import deletion_waits, pod_being_deleted
 from probetui.analysis.causes.kinds import CauseKind
 from probetui.analysis.causes.obstacles import own_reason
-from probetui.analysis.causes.probe_failure import probe_cause
+from probetui.analysis.causes.probe_cause import probe_cause
 from probetui.analysis.causes.rows import Row
 from probetui.analysis.readiness import NotReady, Obstacle
 from probetui.k8s.probe import ProbeType

@@ -10,6 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from probetui.analysis.causes.probe_failure import (
+    FailedProbe,
+    ProbeFailure,
+    probe_failure,
+)
 from probetui.analysis.findings import FINDING_RULES
 from probetui.cli.option_groups import pick_options
 from probetui.cli.option_values import RuntimeOptions, rules_by
@@ -44,6 +49,7 @@ from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import Probe, ProbeKey, ProbeType
 from probetui.k8s.runtime import ContainerID, RuntimePodStatus, RuntimeState
 from probetui.kubelet.effects import RunProbe
+from probetui.kubelet.journal import ListenersEntry
 from probetui.kubelet.outcome import ProbeOutcome, ProbeResult
 from probetui.manifest.manifests import LoadedPod
 from probetui.manifest.problem import Problem
@@ -52,8 +58,8 @@ from probetui.ports import (
     Prober,
     Runtime,
 )
+from probetui.presentation.cause.probe_failure import failure_clause
 from probetui.presentation.probe.outcome_report import ProbeReport, probe_label
-from probetui.presentation.probe.refusals import why_refused
 from probetui.presentation.text.view import View
 from probetui.probers.prober import ProbeDispatcher
 from probetui.record.masking import Mask, find_pod_secrets
@@ -79,11 +85,11 @@ class ChosenProbe(Struct, frozen=True):
 
 
 class _ProbeRun(NamedTuple):
-    """The outcome, where it ran, and why a connection was refused if that is known."""
+    """The outcome, where it ran, and why it failed if it did."""
 
     place: ContainerLocation
     outcome: ProbeOutcome
-    hint: str = ""
+    failure: ProbeFailure | None
 
 
 class ContainerLocation(Struct, frozen=True):
@@ -107,7 +113,7 @@ def probe_once(words: Sequence[str], options: ProbeOptions) -> int:
     report_problems(without_creation_problems(manifests), notes)
     chosen = choose_probe(manifests.pods, options.container, options.probe_type)
     view = View.timeless(Mask(find_pod_secrets(manifests.pods)))
-    place, outcome, hint = asyncio.run(_run(chosen, words, options, notes))
+    place, outcome, failure = asyncio.run(_run(chosen, words, options, notes))
     report = ProbeReport(
         pod=chosen.pod,
         container_name=chosen.container.name,
@@ -116,7 +122,7 @@ def probe_once(words: Sequence[str], options: ProbeOptions) -> int:
         container_id=place.container_id,
         pod_ip=place.pod_ip,
         outcome=outcome,
-        hint=hint,
+        hint="" if failure is None else failure_clause(failure, view),
         finding=None
         if options.no_findings
         else _finding(manifests.loaded, chosen, outcome),
@@ -204,7 +210,11 @@ async def _run(
                 rules,
             )
         )
-        return _ProbeRun(place, outcome, await _hint(chosen, place, outcome))
+        listeners = await _find_listeners(chosen, place, outcome, clock)
+        failed = FailedProbe(
+            outcome.last, chosen.probe, chosen.container, listeners, rules
+        )
+        return _ProbeRun(place, outcome, probe_failure(failed))
     finally:
         await runtime.close()
 
@@ -228,18 +238,23 @@ def _finding(
     )
 
 
-async def _hint(
-    chosen: ChosenProbe, place: ContainerLocation, outcome: ProbeOutcome
-) -> str:
+async def _find_listeners(
+    chosen: ChosenProbe, place: ContainerLocation, outcome: ProbeOutcome, clock: Clock
+) -> ListenersEntry | None:
     """Return where the container listens if it refused the connection."""
     refused_at = outcome.last.refused_at
     if refused_at is None or targets_other_host(chosen.container, chosen.probe_type):
-        return ""
+        return None
+    listeners, problem = None, ""
     try:
         found = await place.runtime.listeners(place.container_id)
+        listeners = narrow_to_container(found, chosen.pod)
     except ContainerRuntimeError as error:
-        return f"its listening ports are unknown: {error}"
-    return why_refused(refused_at, narrow_to_container(found, chosen.pod))
+        problem = str(error)
+    key = ProbeKey(chosen.pod.uid, chosen.container.name, chosen.probe_type)
+    return ListenersEntry(
+        0, clock.now(), key, place.container_id, refused_at, listeners, problem
+    )
 
 
 async def locate_container(

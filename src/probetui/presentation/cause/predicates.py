@@ -16,8 +16,8 @@ from probetui.analysis.causes.kinds import CauseKind
 from probetui.durations import format_age, format_countdown
 from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import ContainerEntry
+from probetui.presentation.cause.probe_failure import failure_clause
 from probetui.presentation.container.exits import signal_name
-from probetui.presentation.probe.refusals import refusal_text
 from probetui.presentation.text.view import View
 from probetui.presentation.tick.why import attempt_predicate
 
@@ -478,10 +478,9 @@ def _attempt(cause: Cause, words: Words) -> str:
     if tick is None or not tick.attempts:
         return "failed"
     said = attempt_predicate(tick.attempts[-1], words.view)
-    lookup = cause.evidence.listeners
-    if lookup is None or lookup.listeners is None:
-        return said
-    return f"{said}; {words.view.safe(refusal_text(lookup))}"
+    failure = cause.evidence.failure
+    clause = "" if failure is None else failure_clause(failure, words.view)
+    return f"{said}; {clause}" if clause else said
 
 
 def _injected(_cause: Cause, _words: Words) -> str:

@@ -266,7 +266,9 @@ def _diagnostic_rows(
     probe: ProbeSnapshot, subject: Subject, view: View, width: int
 ) -> Iterator[Line]:
     """Yield the diagnostics of a probe, wrapped to the width."""
-    for row in diagnostic_lines(probe.key, probe.last_run, subject.history, view):
+    for row in diagnostic_lines(
+        subject.container.container, probe, subject.history, view
+    ):
         if _fit([row], width):
             yield row
             continue

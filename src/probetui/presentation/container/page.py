@@ -62,7 +62,7 @@ def short_lines(subject: Subject, view: View, width: int, height: int) -> list[L
     card = [
         *verdict_lines(subject, view, width),
         *fact_rows(subject, view, width, without=without),
-        *diagnostic_lines(probe.key, probe.last_run, subject.history, view),
+        *diagnostic_lines(subject.container.container, probe, subject.history, view),
         *_kill(subject.container, view, width, _hook(subject, view)),
         *_backoff(subject.container, view),
     ]
@@ -104,7 +104,7 @@ def full_lines(subject: Subject, view: View, width: int) -> list[Line]:
         *_backoff(container, view),
         *standing_lines(container, probe, view),
         *outlook_lines(subject.tick, failure, view),
-        *diagnostic_lines(probe.key, probe.last_run, subject.history, view),
+        *diagnostic_lines(subject.container.container, probe, subject.history, view),
         EMPTY,
         latency_line(probe),
         cost_line(probe),

@@ -42,13 +42,13 @@ from probetui.presentation.container.exits import (
 )
 from probetui.presentation.container.instances import format_run
 from probetui.presentation.container.status_lines import IMAGE_REASONS, NORMAL_WAITS
-from probetui.presentation.probe.refusals import as_sentence, refusal_text
 from probetui.presentation.text.view import View
 from probetui.presentation.tick.why import (
     Explanation,
     WhyContext,
     attempt_predicate,
     explain_tick,
+    hints,
     probe_command,
     tick_history,
 )
@@ -89,9 +89,9 @@ def end_sentences(
 ) -> Iterator[str]:
     """Yield sentences about who caused an exit, the grace period, and the end.
 
-    The `history` may know why a probe's connection was refused.
+    The `history` may know where the container listened.
     """
-    yield from _who(instance, view, history)
+    yield from _who(instance, container, view, history)
     if instance.stopping is not None:
         yield from _grace(instance.stopping, container, view)
     if instance.exited is not None:
@@ -101,14 +101,17 @@ def end_sentences(
 
 
 def _who(
-    instance: ContainerInstance, view: View, history: ContainerHistory
+    instance: ContainerInstance,
+    container: Container | None,
+    view: View,
+    history: ContainerHistory,
 ) -> Iterator[str]:
     asked = instance.end
     by = ExitCause.ITSELF if asked is None or asked.by is None else asked.by
     if by is ExitCause.POD and instance.kill is not None:
         # No other container was to run, so the kill became one of the whole pod.
         kind = instance.kill.key.probe_type.lower()
-        yield from _killed_by_probe(kind, instance.kill, view, history)
+        yield from _killed_by_probe(kind, instance.kill, container, view, history)
         yield "No other container of the pod was to run, so the whole pod was stopped."
         return
     if by not in PROBE_CAUSES:
@@ -122,7 +125,7 @@ def _who(
     if instance.kill is None:
         yield f"The {by} probe killed it."
         return
-    yield from _killed_by_probe(by, instance.kill, view, history)
+    yield from _killed_by_probe(by, instance.kill, container, view, history)
 
 
 def _who_else(
@@ -158,7 +161,11 @@ def _pod_stopped(history: ContainerHistory) -> str:
 
 
 def _killed_by_probe(
-    by: str, kill: TickEntry, view: View, history: ContainerHistory
+    by: str,
+    kill: TickEntry,
+    container: Container | None,
+    view: View,
+    history: ContainerHistory,
 ) -> Iterator[str]:
     times = f"failure {kill.run.count} of {kill.run.threshold} in a row"
     at = view.times.stamp(kill.timing.started_at)
@@ -170,9 +177,7 @@ def _killed_by_probe(
         yield f"A user delayed its answers, the last one by {late}."
     if kill.attempts:
         yield f"The probe {attempt_predicate(kill.attempts[-1], view)}"
-    lookup = history.listeners(kill)
-    if lookup is not None and lookup.listeners is not None:
-        yield view.safe(as_sentence(refusal_text(lookup)))
+    yield from hints(kill, container, view, history)
 
 
 def _grace(

@@ -10,6 +10,8 @@ from datetime import UTC, datetime, timedelta
 
 from msgspec import Struct
 
+from probetui.analysis.causes.kinds import CauseKind
+from probetui.analysis.causes.probe_failure import tick_failure
 from probetui.analysis.findings import finding_text, severity_of
 from probetui.analysis.timeline import is_warning
 from probetui.analysis.timing import kill_grace_period, ticks_lost
@@ -41,6 +43,7 @@ from probetui.kubelet.journal import (
 from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.kubelet.runtime.go_format import go_quote
 from probetui.kubelet_rules import KubeletRules
+from probetui.presentation.cause.probe_failure import failure_clause
 from probetui.presentation.container.back_off import range_of_wait, rounded_up
 from probetui.presentation.container.exits import (
     grace_fields,
@@ -56,6 +59,7 @@ from probetui.presentation.container.table import (
 from probetui.presentation.plain.detail import PlainDetail
 from probetui.presentation.probe.refusals import refusal_text
 from probetui.presentation.text.cells import one_line
+from probetui.presentation.text.view import View
 from probetui.presentation.tick.report import run_count
 from probetui.record.masking import Mask
 
@@ -169,10 +173,12 @@ class PlainLines:
         self._started_at = started_at
         self._is_verbose = is_verbose
         self._mask = mask or Mask()
+        self._view = View.timeless(self._mask, rules=rules)
         self._pods: dict[str, Pod] = {}
         self._names: dict[str, str] = {}
         self._skips: dict[ProbeKey, _Skips] = {}
         self._outputs: dict[ProbeKey, str] = {}
+        self._causes: dict[ProbeKey, str] = {}
         self._waits: dict[tuple[str, str], datetime | None] = {}
         self._detail = PlainDetail(acts=acts, rules=rules)
 
@@ -232,10 +238,29 @@ class PlainLines:
         """Yield what the detail pane sums up at this tick."""
         pod = self._pods.get(tick.key.pod_uid)
         self._detail.count(tick)
+        if cause := self._cause(tick, pod):
+            yield self._of_probe(tick.key, tick.at, cause)
         if tick.exit is not None and (summary := self._summary(tick.key, tick.at)):
             yield summary
         if self._is_verbose and (words := self._detail.next_failure(tick, pod)):
             yield self._of_probe(tick.key, tick.at, words)
+
+    def _cause(self, tick: TickEntry, pod: Pod | None) -> str:
+        """Return why a tick failed, unless it is why the one before it failed.
+
+        Where a container listens, which explains a refused connection, comes later.
+        """
+        if not tick.attempts:
+            return ""
+        container = None if pod is None else pod.container(tick.key.container_name)
+        failure = tick_failure(tick, container, rules=self._rules)
+        clause = ""
+        if failure is not None and failure.kind is not CauseKind.CONNECTION_REFUSED:
+            clause = failure_clause(failure, self._view)
+        if clause == self._causes.get(tick.key, "") and not self._is_verbose:
+            return ""
+        self._causes[tick.key] = clause
+        return f"because {go_quote(clause)}" if clause else ""
 
     def _introduction(self, entry: ContainerEntry) -> Iterator[str]:
         """Yield how a container is probed, at its first start."""

@@ -17,8 +17,8 @@ from probetui.analysis.timing import (
 )
 from probetui.durations import format_age, format_countdown, format_duration
 from probetui.engine.snapshot import ContainerSnapshot, ProbeSnapshot
-from probetui.k8s.pod import Pod
-from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.k8s.pod import Container, Pod
+from probetui.k8s.probe import ProbeType
 from probetui.k8s.status import Running
 from probetui.kubelet.journal import FindingEntry, Skip, TickAction, TickEntry
 from probetui.kubelet.outcome import Attempt, Result
@@ -30,7 +30,6 @@ from probetui.presentation.probe.next_failure import (
     format_kill,
     format_restart,
 )
-from probetui.presentation.probe.refusals import refusal_text
 from probetui.presentation.probe.state import (
     format_handler,
     format_timing,
@@ -362,16 +361,31 @@ def timing_lines(
 
 
 def diagnostic_lines(
-    key: ProbeKey, tick: TickEntry | None, history: ContainerHistory, view: View
+    container: Container, probe: ProbeSnapshot, history: ContainerHistory, view: View
 ) -> Iterator[Line]:
-    """Yield why the last connection was refused, and the findings about a probe."""
-    lookup = None if tick is None else history.listeners(tick)
-    if lookup is not None:
-        yield labelled("refused", Span(view.safe(refusal_text(lookup)), Role.WARNING))
+    """Yield why the last run of a probe failed, and the findings about the probe."""
+    tick = probe.last_run
+    if tick is not None and tick.result is not Result.SUCCESS:
+        yield from _cause_lines(tick, container, history, view)
     for finding in history.findings:
-        if finding.key == key:
+        if finding.key == probe.key:
             text = Span(view.safe(finding_text(finding)), finding_role(finding))
             yield labelled("finding", text, muted(f"  {finding.rule}"))
+
+
+def _cause_lines(
+    tick: TickEntry, container: Container, history: ContainerHistory, view: View
+) -> Iterator[Line]:
+    # Late: the first screen has no failures yet.
+    from probetui.analysis.causes.probe_failure import tick_failure  # noqa: PLC0415
+    from probetui.presentation.cause.probe_failure import (  # noqa: PLC0415
+        failure_clause,
+    )
+
+    failure = tick_failure(tick, container, history, view.rules)
+    if failure is not None and (clause := failure_clause(failure, view)):
+        label = "because" if failure.failed.listeners is None else "refused"
+        yield labelled(label, Span(clause, Role.WARNING))
 
 
 def finding_role(finding: FindingEntry) -> Role:

@@ -30,7 +30,7 @@ class ProbeReport(Struct, frozen=True):
         container_id: the instance that was probed.
         pod_ip: the address of the pod, empty if it has none.
         outcome: the outcome.
-        hint: why a connection was refused, empty if that is unknown.
+        hint: why the probe failed, empty if no more is known than it said.
         finding: the finding that follows from the outcome, if any.
         view: how text is shown.
     """

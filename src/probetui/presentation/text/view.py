@@ -116,10 +116,13 @@ class View(Struct, frozen=True):
     services: tuple[Service, ...] = ()
 
     @classmethod
-    def timeless(cls, mask: Mask | None = None) -> View:
+    def timeless(
+        cls, mask: Mask | None = None, rules: KubeletRules = PORTED_RULES
+    ) -> View:
         """Return a view for reports without a session, which show no instants."""
         began = datetime.min.replace(tzinfo=UTC)
-        return cls(TimeFormatter(began, began, zone=UTC), mask=mask or Mask())
+        times = TimeFormatter(began, began, zone=UTC)
+        return cls(times, mask=mask or Mask(), rules=rules)
 
     @property
     def now(self) -> datetime:

@@ -11,19 +11,20 @@ from datetime import datetime
 from msgspec import Struct
 
 from probetui.analysis.causes.cause import WhyAnswer
+from probetui.analysis.causes.probe_failure import tick_failure
 from probetui.analysis.container_history import NO_HISTORY, ContainerHistory
 from probetui.analysis.reproduce import command_note, reproduce_command
 from probetui.analysis.timeline import Timeline
 from probetui.analysis.timing import ticks_lost
 from probetui.durations import format_duration
 from probetui.k8s.pod import Container, Pod
-from probetui.k8s.probe import ExecAction, HTTPGetAction, ProbeHandler
 from probetui.kubelet.journal import Exit, Skip, TickAction, TickEntry, Trigger
 from probetui.kubelet.outcome import FORWARDED, Attempt, HTTPAnswer, ProbeResult
 from probetui.kubelet.prober.gates import short_id
 from probetui.kubelet.prober.prober import MAX_PROBE_RETRIES
+from probetui.presentation.cause.probe_failure import failure_clause
 from probetui.presentation.probe.endpoints import endpoints_text
-from probetui.presentation.probe.refusals import as_sentence, refusal_text
+from probetui.presentation.probe.refusals import as_sentence
 from probetui.presentation.text.view import View
 from probetui.presentation.tick.report import (
     NOBODY_PROBED,
@@ -42,12 +43,6 @@ _TRIGGERS = {
     "updates the status of a container that is started and not ready.",
     Trigger.USER: "Trigger: requested by a user.",
 }
-_REFUSED = "connection refused"
-_TIMED_OUT = ("deadline exceeded", "timed out", "i/o timeout")
-_NO_COMMAND = ("executable file not found", "exec: ")
-_EXITED, _TIMED_OUT_COMMAND = "exit ", "timed out, "
-_NOT_IN_IMAGE = "The command is not in the image; shell built-ins need `sh -c`."
-_TOO_LONG = "It took longer than timeoutSeconds, which is 1 by default."
 
 
 class WhyContext(Struct, frozen=True):
@@ -114,10 +109,7 @@ def probe_command(tick: TickEntry, context: WhyContext) -> tuple[str, str]:
     probe = None if container is None else container.probe(tick.key.probe_type)
     if container is None or probe is None:
         return "", ""
-    redirects = max(
-        (len(attempt.http.redirects) for attempt in tick.attempts if attempt.http),
-        default=0,
-    )
+    redirects = max(map(_redirects_of, tick.attempts), key=len, default=())
     command = reproduce_command(
         container,
         probe,
@@ -130,6 +122,12 @@ def probe_command(tick: TickEntry, context: WhyContext) -> tuple[str, str]:
         rules=context.view.rules,
     )
     return command, command_note(probe, command)
+
+
+def _redirects_of(attempt: Attempt) -> tuple[str, ...]:
+    if attempt.http is not None:
+        return attempt.http.redirects
+    return tuple(redirect.location for redirect in attempt.followed)
 
 
 def _tick_sentences(tick: TickEntry, context: WhyContext) -> Iterator[str]:
@@ -193,7 +191,7 @@ def _probed(tick: TickEntry, context: WhyContext) -> Iterator[str]:
     if (event := tick_event(tick, context.view.rules)) is not None:
         message = context.view.safe(event.message)
         yield f"Event: Warning {event.reason}: {message}"
-    yield from hints(tick, context.container, context.history)
+    yield from hints(tick, context.container, context.view, context.history)
 
 
 def _lost_ticks(tick: TickEntry, container: Container | None) -> Iterator[str]:
@@ -333,116 +331,21 @@ def run_sentences(tick: TickEntry) -> Iterator[str]:
 def hints(
     tick: TickEntry,
     container: Container | None,
+    view: View,
     history: ContainerHistory = NO_HISTORY,
 ) -> Iterator[str]:
-    """Yield what to look at next, judged by what the last attempt said.
-
-    Where a container listens is a fact, if it has been looked up. All else is a guess
-    for people; nothing depends on it.
-    """
-    if not tick.attempts:
+    """Yield why the last attempt of a tick failed, as far as more is known."""
+    failure = tick_failure(tick, container, history, view.rules)
+    if failure is None:
         return
-    looked = history.listeners(tick)
-    if looked is not None and looked.listeners is not None:
-        yield f"{as_sentence(refusal_text(looked))}{_declared_ports(container)}"
-        return
-    attempt = tick.attempts[-1]
-    handler = None
-    if container is not None and (probe := container.probe(tick.key.probe_type)):
-        handler = probe.handler
-    if attempt.error is not None:
-        yield from _error_hints(attempt, handler)
-    elif _is_command(attempt, handler):
-        yield from _command_hints(attempt)
-    else:
-        yield from _network_hints(attempt, handler, container)
-
-
-def _is_command(attempt: Attempt, handler: ProbeHandler | None) -> bool:
-    """Return whether a command failed, and not a connection of ours."""
-    if handler is None:
-        return attempt.detail.startswith((_EXITED, _TIMED_OUT_COMMAND))
-    return isinstance(handler, ExecAction)
-
-
-def _error_hints(attempt: Attempt, handler: ProbeHandler | None) -> Iterator[str]:
-    """Yield who gave an error: the container never does, it was not asked."""
-    error = (attempt.error or "").lower()
-    if attempt.is_missing or any(words in error for words in _NO_COMMAND):
-        yield _NOT_IN_IMAGE
-    elif isinstance(handler, ExecAction) and _took_too_long(error):
-        yield _TOO_LONG
-    elif isinstance(handler, ExecAction):
-        yield (
-            "The container runtime gave this error and did not run the command; it "
-            "says nothing about the container."
-        )
-    elif handler is not None:
-        yield (
-            "The probe could not be sent from this machine; it says nothing about the "
-            "container."
-        )
-
-
-def _command_hints(attempt: Attempt) -> Iterator[str]:
-    output = attempt.output.lower()
-    if attempt.is_missing:
-        yield _NOT_IN_IMAGE
-    elif attempt.detail.startswith(_TIMED_OUT_COMMAND) or _took_too_long(output):
-        yield _TOO_LONG
-    elif _REFUSED in output:
-        yield (
-            "The command printed this: what it connects to, from inside the container, "
-            "does not listen."
-        )
-    elif attempt.detail == "exit 127":
-        yield "Exit code 127: a shell did not find the command."
-
-
-def _network_hints(
-    attempt: Attempt, handler: ProbeHandler | None, container: Container | None
-) -> Iterator[str]:
-    output = attempt.output.lower()
-    if attempt.is_forwarded:
+    attempt = failure.failed.attempt
+    if attempt.is_forwarded and attempt.error is None:
         yield (
             "The kubelet connects to the pod's IP: what listens on 127.0.0.1 only "
             "succeeds here and fails there, what does not listen on it the reverse."
         )
-    if _REFUSED in output and attempt.is_forwarded:
-        yield f"Nothing listens on that port at 127.0.0.1.{_declared_ports(container)}"
-    elif _REFUSED in output:
-        yield (
-            "Nothing listens at that address and port: the program may not be up yet, "
-            "listen on another port, or only on 127.0.0.1, which the pod's IP does not "
-            f"reach.{_declared_ports(container)}"
-        )
-    elif _took_too_long(output):
-        yield _TOO_LONG
-    elif isinstance(handler, HTTPGetAction):
-        yield from _http_hints(attempt)
-
-
-def _took_too_long(text: str) -> bool:
-    return any(words in text for words in _TIMED_OUT)
-
-
-def _declared_ports(container: Container | None) -> str:
-    if container is None or not container.ports:
-        return ""
-    ports = ", ".join(str(port.container_port) for port in container.ports)
-    return f" The container declares: {ports}."
-
-
-def _http_hints(attempt: Attempt) -> Iterator[str]:
-    if attempt.result is ProbeResult.WARNING:
-        yield (
-            "A redirect to another host is not followed and counts as success; "
-            "one on the same host is followed, at most nine times."
-        )
-    elif attempt.detail.startswith("HTTP 4"):
-        yield "A 4xx status is a failure: check path, headers and authorization."
-    elif attempt.detail.startswith("HTTP 5"):
-        yield "The server answered and reported a failure itself."
+    if clause := failure_clause(failure, view):
+        yield as_sentence(clause)
 
 
 def tick_history(
