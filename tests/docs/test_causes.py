@@ -23,14 +23,8 @@ SCRIPTS: Mapping[str, Mapping[str, Any]] = yaml.safe_load(
     (Path(__file__).parent / "cause_scripts.yaml").read_text("utf-8")
 )
 HEADINGS = ["What you see", "Why", "How to be sure", "What to do"]
-OF_PROBES = list(CauseKind)[list(CauseKind).index(CauseKind.NOTHING_LISTENS) :]
-ALONE = {
-    # Two static pods of one name, one after the other, are no scenario.
-    CauseKind.WAITS_FOR_OLDER_POD,
-    # These are told apart once the model looks into what a probe failed with.
-    *OF_PROBES,
-}
-"""Pages whose manifests are not simulated."""
+ALONE = {CauseKind.WAITS_FOR_OLDER_POD}
+"""What takes two static pods of one name, one after the other, in one session."""
 LONGEST = 85
 """Lines of a page: a screen of text, and two manifests below it."""
 KINDS_LINE = re.compile(r"^Kinds?: (.*)$", re.MULTILINE)

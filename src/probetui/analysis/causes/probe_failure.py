@@ -43,7 +43,10 @@ _EXITED, _COMMAND_TIMED_OUT = "exit ", "timed out, "
 _SHELL_FOUND_NOTHING = "exit 127"
 _REFUSED = "connection refused"
 _UNREACHABLE = ("no route to host", "network is unreachable")
-_UNRESOLVED = re.compile(r"lookup ([^\s:]+)\S*: (?:no such host|server misbehaving)")
+_UNRESOLVED = re.compile(
+    r"lookup ([^\s:]+)(?: on \S+)?: (?:no such host|server misbehaving)"
+)
+"""Go names the server that it asked, if it asked one: `lookup web on 10.0.0.10:53`."""
 _CLOSED = ("EOF", "connection reset by peer", "broken pipe", "malformed HTTP")
 _NO_TLS = (
     "server gave HTTP response to HTTPS client",
