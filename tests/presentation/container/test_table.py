@@ -12,6 +12,8 @@ from probetui.engine.snapshot import BackoffSnapshot, PodSnapshot, ProbeSnapshot
 from probetui.k8s.pod import Container, Pod, RestartPolicy
 from probetui.k8s.status import (
     ContainerState,
+    PodPhase,
+    PodStatus,
     Running,
     Terminated,
     Waiting,
@@ -69,6 +71,64 @@ def test_the_state_of_a_container(state: ContainerState, words: str) -> None:
     pod = pod_with_container(state=state)
 
     assert text_of(container_cells(pod, pod.containers[0], VIEW).state) == words
+
+
+SIDECAR = Container("sql-proxy", "proxy:1", restart_policy=RestartPolicy.ALWAYS)
+SEED = Container("seed", "seed:1")
+
+
+@pytest.mark.parametrize(
+    ("init", "of_init", "words"),
+    [
+        pytest.param(
+            SEED, {"state": Running()}, "waits for seed", id="init container runs"
+        ),
+        pytest.param(
+            SEED,
+            {"state": Terminated(1, "Error")},
+            "waits for seed",
+            id="init container has failed",
+        ),
+        pytest.param(
+            SEED,
+            {"state": Terminated(0, "Completed")},
+            "PodInitializing",
+            id="init container is through",
+        ),
+        pytest.param(
+            SIDECAR,
+            {"state": Waiting("CrashLoopBackOff"), "started": False},
+            "waits sql-proxy",
+            id="sidecar in back-off, in a narrow column",
+        ),
+        pytest.param(
+            SIDECAR, {"started": True}, "PodInitializing", id="sidecar has started up"
+        ),
+    ],
+)
+def test_a_container_waits_for_the_init_container_before_it(
+    init: Container, of_init: dict[str, Any], words: str
+) -> None:
+    started = of_init.pop("started", True)
+    before = a_container_snapshot(init, is_init=True, **of_init)
+    assert before.status is not None
+    before = replace(before, status=replace(before.status, started=started))
+    app = a_container_snapshot(DEMO.containers[0], state=Waiting("PodInitializing"))
+    pod = a_pod_snapshot(replace(DEMO, init_containers=(init,)), before, app)
+
+    assert text_of(container_cells(pod, app, VIEW).state) == words
+
+
+def test_a_container_of_a_failed_pod_waits_for_nothing() -> None:
+    before = a_container_snapshot(SEED, state=Terminated(1, "Error"), is_init=True)
+    app = a_container_snapshot(DEMO.containers[0], state=Waiting("PodInitializing"))
+    pod = a_pod_snapshot(
+        replace(DEMO, init_containers=(SEED,)),
+        *(before, app),
+        status=PodStatus(PodPhase.FAILED),
+    )
+
+    assert text_of(container_cells(pod, app, VIEW).state) == "PodInitializing"
 
 
 @pytest.mark.parametrize(

@@ -215,7 +215,8 @@ def _state_in(
     if len(text) > room:
         # The container's card has the operation in full.
         *_, last = rest.split() or [""]
-        text = f"{word} {last}" if last.endswith("%") else word
+        is_named = last.endswith("%") or word == _WAITS
+        text = f"{word} {last}" if is_named else word
     return short._replace(text=text)
 
 
@@ -252,11 +253,37 @@ def state(
     return muted(view.safe(awaited))
 
 
+_WAITS = "waits"
+
+
 def _awaited(pod: PodSnapshot, container: ContainerSnapshot) -> str:
     """Return the operation on a container, or the container that it waits for."""
-    if pod.operation_container in {"", container.container.name}:
+    if pod.operation_container in {"", container.container.name} and pod.operation:
         return pod.operation
-    return f"waits for {pod.operation_container}"
+    awaited = pod.operation_container or _blocking_init(pod, container)
+    return f"{_WAITS} for {awaited}" if awaited else ""
+
+
+def _blocking_init(pod: PodSnapshot, container: ContainerSnapshot) -> str:
+    """Return the init container that must come before one; empty if none must.
+
+    A plain init container must have succeeded, a sidecar must have started up.
+    """
+    if is_terminating(pod) or pod.status.phase.is_terminal:
+        return ""
+    statuses = {each.container.name: each.status for each in pod.containers}
+    for other in pod.pod.init_containers:
+        if other.name == container.container.name:
+            break
+        status = statuses.get(other.name)
+        if other.is_sidecar:
+            is_through = status is not None and status.has_started
+        else:
+            state = None if status is None else status.state
+            is_through = isinstance(state, Terminated) and not state.exit_code
+        if not is_through:
+            return other.name
+    return ""
 
 
 def most_urgent_state(
