@@ -195,7 +195,14 @@ class PodHistory(Struct, frozen=True):
     gone_at: datetime | None = None
 
 
-CANNOT_CREATE = frozenset({"FailedCreatePodSandBox", "FailedMount", "NetworkNotReady"})
+CANNOT_CREATE = frozenset(
+    {
+        "FailedCreatePodSandBox",
+        "FailedPodSandBoxStatus",
+        "FailedMount",
+        "NetworkNotReady",
+    }
+)
 """Reasons of the events of a pod that cannot create containers yet.
 
 Source: kubelet/events/event.go, v1.32.10.

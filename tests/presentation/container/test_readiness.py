@@ -93,7 +93,7 @@ def test_a_probe_that_has_not_run_yet_names_its_delay() -> None:
 
     assert first == (
         "web/app is not ready: its readiness probe has not run yet, as "
-        "initialDelaySeconds is 300"
+        "initialDelaySeconds is 300; its next tick is due at 12:05:02.0"
     )
 
 

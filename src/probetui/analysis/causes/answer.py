@@ -103,7 +103,7 @@ def explain(
 def _before_deletion(case: WhyCase, head: Cause) -> Cause | None:
     """Return why a container was not well when its pod was deleted."""
     deletion = case.pod_history.deletion
-    if deletion is None or head.root.kind not in _OF_DELETION:
+    if deletion is None or not any(cause.kind in _OF_DELETION for cause in head.chain):
         return None
     earlier = WhyCase(
         case.pod,

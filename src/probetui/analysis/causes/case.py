@@ -25,6 +25,7 @@ from probetui.analysis.container_history import (
 from probetui.analysis.readiness import NotReady, instance_not_ready
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.k8s.runtime import parse_container_id
 from probetui.k8s.status import (
     ConditionStatus,
     ContainerStatus,
@@ -179,6 +180,23 @@ class WhyCase:
         return self.pod_status.container(self.container.name)
 
     @property
+    def is_in_status(self) -> bool:
+        """Whether the newest status is about the newest instance."""
+        own = "" if self.status is None else self.status.container_id
+        return self.last is not None and self.last.container_id in {
+            own,
+            parse_container_id(own),
+        }
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the status says that the newest instance is ready.
+
+        That of a muted probe, or of one that was edited, is no failure.
+        """
+        return self.status is not None and self.status.ready and self.is_in_status
+
+    @property
     def waiting(self) -> Waiting:
         """The state in which it waits, without a reason if it does not."""
         state = None if self.status is None else self.status.state
@@ -277,6 +295,12 @@ class WhyCase:
             is_before = ended is None or failure.at <= ended
             if failure.event.reason == reason and is_after and is_before:
                 yield failure.event.message
+
+    def newest_tick(self, probe_type: ProbeType) -> TickEntry | None:
+        """Return the newest tick of a probe, also one that did not run it."""
+        key = ProbeKey(self.pod.uid, self.container.name, probe_type)
+        timeline = self.past.timeline(key)
+        return timeline.tick(timeline.indexes[-1]) if timeline.indexes else None
 
     def last_tick(
         self, probe_type: ProbeType, instance: ContainerInstance

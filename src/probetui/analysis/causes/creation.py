@@ -123,7 +123,11 @@ def _waits_for_hook(case: WhyCase, other: WhyCase) -> Cause:
 
 def _waits_for_start(case: WhyCase, other: WhyCase) -> Cause:
     return case.cause(
-        CauseKind.WAITS_FOR_START_BEFORE, None, other.why, name=other.container.name
+        CauseKind.WAITS_FOR_START_BEFORE,
+        None,
+        other.why,
+        name=other.container.name,
+        evidence=Evidence(instance=case.last),
     )
 
 
@@ -138,7 +142,7 @@ def _waits_for_plain_init(case: WhyCase, other: WhyCase) -> Cause:
 
 
 def _waits_for_sidecar(case: WhyCase, other: WhyCase) -> Cause:
-    """Return the cause; its count is that of exits before any tick of startup."""
+    """Return the cause; its count is that of exits before any result of startup."""
     instances = other.history.instances
     unprobed = 0
     has_startup_probe = other.container.startup_probe is not None

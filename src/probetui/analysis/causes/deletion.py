@@ -32,7 +32,7 @@ def deletion_waits(case: WhyCase) -> Cause | None:
     deleted_at = case.deleted_at
     if deleted_at is None or case.is_over or _is_terminating(case):
         return None
-    because = _running_sync(case)
+    because = running_sync(case)
     if because is None:
         return None
     return case.cause(CauseKind.DELETION_WAITS_FOR_SYNC, deleted_at, because)
@@ -79,11 +79,11 @@ def pre_stop_hook_running(case: WhyCase) -> Cause | None:
         return None
     if any(case.hook_failures(FAILED_PRE_STOP, last)):
         return None
-    until = grace_end(stop)
+    until = ends_at = grace_end(stop)
     handler = case.container.pre_stop
     if isinstance(handler, SleepAction):
-        until = min(until, stop.at + handler.seconds * _SECOND)
-    if case.now >= until:
+        ends_at = min(until, stop.at + handler.seconds * _SECOND)
+    if case.now >= ends_at:
         return None
     return case.cause(
         CauseKind.PRE_STOP_HOOK_RUNNING,
@@ -147,7 +147,7 @@ def _is_terminating(case: WhyCase) -> bool:
     )
 
 
-def _running_sync(case: WhyCase) -> Cause | None:
+def running_sync(case: WhyCase) -> Cause | None:
     """Return what the sync of a pod is doing, None if that is not known."""
     for other in (case, *case.others):
         last, stop = _stop_of(other)

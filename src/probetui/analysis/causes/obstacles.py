@@ -28,6 +28,7 @@ _BY_REASON: Mapping[str, CauseKind] = {
     "PreCreateHookError": CauseKind.RUNTIME_REFUSED,
     "RunContainerError": CauseKind.START_ERROR,
     "FailedCreatePodSandBox": CauseKind.SANDBOX_FAILED,
+    "FailedPodSandBoxStatus": CauseKind.SANDBOX_FAILED,
     "FailedMount": CauseKind.VOLUME_NOT_MOUNTED,
     "NetworkNotReady": CauseKind.NETWORK_NOT_READY,
 }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from probetui.analysis.causes.case import WhyCase
 from probetui.analysis.causes.cause import Cause, Evidence
 from probetui.analysis.causes.creation import waits_for_init
@@ -27,18 +25,22 @@ def pod_deleted(case: WhyCase) -> Cause | None:
     last = case.last
     if last is None or (case.deleted_at is None and not last.is_deleted):
         return None
-    return _not_restarted(case, CauseKind.POD_DELETED, None, case.deleted_at)
+    return case.cause(
+        CauseKind.POD_DELETED,
+        case.deleted_at,
+        quirk=end_cause(case, last).quirk if last.is_deleted else None,
+        evidence=Evidence(instance=last),
+    )
 
 
 def _not_restarted(
     case: WhyCase,
     kind: CauseKind,
     because: Cause | None,
-    since: datetime | None = None,
     name: str = "",
 ) -> Cause:
     evidence = Evidence(instance=case.last)
-    return case.cause(kind, since, because, name=name, evidence=evidence)
+    return case.cause(kind, None, because, name=name, evidence=evidence)
 
 
 def final_exit(case: WhyCase) -> Cause | None:

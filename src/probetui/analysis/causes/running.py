@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 
 from probetui.analysis.causes.case import WhyCase
 from probetui.analysis.causes.cause import Cause, Evidence, Hook
-from probetui.analysis.causes.deletion import deletion_waits, pod_being_deleted
+from probetui.analysis.causes.deletion import (
+    deletion_waits,
+    pod_being_deleted,
+    running_sync,
+)
 from probetui.analysis.causes.kinds import CauseKind
 from probetui.analysis.causes.obstacles import own_reason
 from probetui.analysis.causes.probe_cause import probe_cause
@@ -14,6 +19,8 @@ from probetui.analysis.causes.rows import Row
 from probetui.analysis.readiness import NotReady, Obstacle
 from probetui.k8s.probe import ProbeType
 from probetui.kubelet.outcome import Result
+
+_NO_TIME, _SECOND = timedelta(), timedelta(seconds=1)
 
 _BY_OBSTACLE: Mapping[tuple[ProbeType, Obstacle], CauseKind] = {
     (ProbeType.STARTUP, Obstacle.NOT_PROBED): CauseKind.STARTUP_NOT_PROBED,
@@ -52,11 +59,30 @@ def post_start_hook_running(case: WhyCase) -> Cause | None:
     )
 
 
+def not_in_the_status(case: WhyCase) -> Cause | None:
+    """Find an instance of which the kubelet has made no status yet.
+
+    It makes one when a sync of the pod begins, and runs no probe before: a sync that
+    takes long holds up the containers that it has started.
+    """
+    last = case.last
+    if last is None or case.pod_history.status is None:
+        return None
+    if case.is_in_status:
+        return None
+    return case.cause(
+        CauseKind.NOT_SYNCED,
+        last.started_at,
+        running_sync(case),
+        evidence=Evidence(instance=last),
+    )
+
+
 def waits_for_probe(case: WhyCase) -> Cause | None:
     """Find the startup probe, or the readiness probe after it."""
     reason = case.not_ready
     is_readiness = reason is not None and reason.probe_type is ProbeType.READINESS
-    if reason is None or (is_readiness and case.is_plain_init):
+    if reason is None or (is_readiness and (case.is_plain_init or case.is_ready)):
         return None
     tick = reason.tick
     kind = _BY_OBSTACLE[reason.probe_type, reason.obstacle]
@@ -71,20 +97,39 @@ def waits_for_probe(case: WhyCase) -> Cause | None:
             instance=last,
             tick=tick,
             count=0 if tick is None else tick.run.count,
-            needed=_needed(reason),
+            needed=_needed(case, reason),
+            until=_due(case, reason) if tick is None else None,
         ),
     )
 
 
-def _needed(reason: NotReady) -> int:
-    """Return how often it must fail or succeed, or its delay in seconds."""
+def _needed(case: WhyCase, reason: NotReady) -> int:
+    """Return how often it must fail or succeed, or its delay if that is not over."""
     match reason.obstacle:
         case Obstacle.FAILED:
             return reason.probe.failure_threshold
         case Obstacle.NOT_PROBED:
-            return reason.probe.initial_delay_seconds
+            is_over = case.now >= _end_of_delay(case, reason)
+            return 0 if is_over else reason.probe.initial_delay_seconds
         case _:
             return reason.probe.success_threshold
+
+
+def _end_of_delay(case: WhyCase, reason: NotReady) -> datetime:
+    last = case.last
+    began = None if last is None else last.started_at
+    return (began or case.now) + reason.probe.initial_delay_seconds * _SECOND
+
+
+def _due(case: WhyCase, reason: NotReady) -> datetime | None:
+    """Return when the first tick is due that may run a probe, None if unknown."""
+    before = case.newest_tick(reason.probe_type)
+    if before is None:
+        return None
+    seconds = before.timing.period_seconds or reason.probe.period_seconds
+    due, period = before.timing.started_at + seconds * _SECOND, seconds * _SECOND
+    missing = _end_of_delay(case, reason) - due
+    return due if missing <= _NO_TIME else due - (-missing // period) * period
 
 
 def init_container_runs(case: WhyCase) -> Cause | None:
@@ -161,6 +206,7 @@ RUNNING: tuple[Row, ...] = (
     pod_being_deleted,
     not_started,
     post_start_hook_running,
+    not_in_the_status,
     waits_for_probe,
     init_container_runs,
     liveness_fails,

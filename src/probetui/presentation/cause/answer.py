@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 
 from probetui.analysis.causes.answer import WELL
 from probetui.analysis.causes.cause import (
@@ -65,6 +66,9 @@ _QUIRKS: Mapping[CauseKind, str] = {
 }
 
 
+_SYNC = timedelta(seconds=2)
+"""A sync that does nothing but stop a pod's containers begins within this time."""
+
 _FIRST_RESTARTS = range(2, 4)
 """The numbers of instances that make people ask why the first restart was at once."""
 
@@ -80,6 +84,7 @@ def explain_answer(answer: WhyAnswer, name: str, view: View) -> Iterator[Explana
             (
                 *_because(answer.before, past),
                 f"That was so until its pod was deleted{present.at(answer.now.since)}.",
+                *_late_stop(answer.now, present),
             ),
         )
         return
@@ -90,6 +95,17 @@ def explain_answer(answer: WhyAnswer, name: str, view: View) -> Iterator[Explana
             *_outlook(answer, view),
             *_last_end(answer, present),
         ),
+    )
+
+
+def _late_stop(deleted: Cause, words: Words) -> Iterator[str]:
+    """Yield that a deletion came after the sync that ran, if it did."""
+    instance = deleted.evidence.instance
+    stop = None if instance is None else instance.stopping
+    if stop is None or deleted.since is None or stop.at - deleted.since < _SYNC:
+        return
+    yield (
+        f"The deletion waited for the sync that ran: it was stopped{words.at(stop.at)}."
     )
 
 

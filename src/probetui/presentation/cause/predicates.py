@@ -115,7 +115,10 @@ def _detail(cause: Cause) -> str:
     return "" if is_plain else message
 
 
-def _not_synced(_cause: Cause, words: Words) -> str:
+def _not_synced(cause: Cause, words: Words) -> str:
+    if cause.evidence.instance is not None:
+        runs = "ran" if words.is_past else "runs"
+        return f"{runs}, and the kubelet {words.have} made no status of it yet"
     return f"{words.have} not been created yet: the kubelet {words.have} not come to it"
 
 
@@ -134,7 +137,10 @@ def _waits_for_sidecar(cause: Cause, words: Words) -> str:
     if not exits:
         return text
     times = "once" if exits == 1 else f"{exits} times"
-    return f"{text}; it has exited {times} before the first tick of that probe"
+    return (
+        f"{text}; it has exited {times} before the first tick of that probe that "
+        "counted"
+    )
 
 
 def _waits_for_hook(cause: Cause, words: Words) -> str:
@@ -203,12 +209,18 @@ def _hook_runs(cause: Cause, words: Words) -> str:
 
 def _not_probed(state: str) -> Predicate:
     def say(cause: Cause, words: Words) -> str:
-        delay = cause.evidence.needed
+        delay, due = cause.evidence.needed, cause.evidence.until
+        lead = f"{words.be} not {state}: its {_probe(cause)} probe {words.have}"
+        now = words.now or words.view.now
+        if due is not None and now - due > _SECOND:
+            late = format_age(now - due)
+            return (
+                f"{lead} given no result yet: the tick due{words.at(due)} {words.have} "
+                f"not ended for {late}"
+            )
         why = f", as initialDelaySeconds is {delay}" if delay else ""
-        return (
-            f"{words.be} not {state}: its {_probe(cause)} probe {words.have} not run "
-            f"yet{why}"
-        )
+        comes = "" if due is None else f"; its next tick {words.be} due{words.at(due)}"
+        return f"{lead} not run yet{why}{comes}"
 
     return say
 
@@ -440,7 +452,7 @@ def _deletion_waits(_cause: Cause, words: Words) -> str:
 
 def _pre_stop(cause: Cause, words: Words) -> str:
     until = cause.evidence.until
-    most = "" if until is None else f"; it is cut off{words.at(until)}"
+    most = "" if until is None else f"; it is cut off{words.at(until)} at the latest"
     return (
         f"{words.be} being stopped: its preStop hook {words.have} run"
         f"{words.lasted(cause.since)}{most}"
