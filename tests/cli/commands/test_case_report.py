@@ -144,16 +144,23 @@ def test_an_expectation_is_met(
     ("expectations", "script", "expected", "came"),
     [
         pytest.param(["ready within 30s"], NEVER_READY, "ready within 30s",
-                     "not ready: web/app readiness failed, "
-                     "run 30 of 3: HTTP probe failed with statuscode: 500 (at +30.0s)",
+                     "web/app is not ready: its readiness probe failed 30 "
+                     "times in a row since +0.0s, because the probe failed after 5ms: "
+                     "HTTP probe failed with statuscode: 500",
                      id="ready"),
         pytest.param(["started within 30s"],
                      'images: {"none:latest": {error: no such image}}',
-                     "started within 30s", "not started: web/app waits: ErrImagePull",
+                     "started within 30s",
+                     "web/app has not been created: its image none "
+                     "could not be pulled (ErrImagePull): no such image",
                      id="started"),
         pytest.param(["ready within 5s", "holds for 2m"], DIES, "holds for 2m",
-                     "not ready: web/app", id="holds"),
-        pytest.param(["ready for 2m"], NEVER_READY, "ready for 2m", "not ready",
+                     "web/app is not running: the next sync of its pod restarts it, "
+                     "because it exited by itself with 1 at +20.0s, 20s after its "
+                     "start",
+                     id="holds"),
+        pytest.param(["ready for 2m"], NEVER_READY, "ready for 2m",
+                     "web/app has not been created yet",
                      id="ready for"),
         pytest.param(["ready within 5s", "not ready within 5s"], "{}",
                      "not ready within 5s", "it was ready all the time (at +5.0s)",
@@ -190,7 +197,7 @@ def test_an_expectation_is_met(
         pytest.param(["ready within 5s", "after kill app: ready within 10s"],
                      "containers: {app: [{}, {readiness: failure}]}",
                      "after kill app: ready within 10s",
-                     "not ready: web/app readiness failed",
+                     "web/app is not ready: its readiness probe failed",
                      id="not back after a crash"),
         pytest.param(["ready within 5s", "after kill app: restarts == 0 for 9s"],
                      "{}", "after kill app: restarts == 0 for 9s",

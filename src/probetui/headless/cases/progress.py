@@ -8,6 +8,9 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
+from probetui.analysis.causes.answer import explain
+from probetui.analysis.causes.kinds import CauseKind
+from probetui.analysis.container_history import SessionHistory
 from probetui.debugger.commands import (
     DelayProbes,
     InjectContainerFault,
@@ -31,22 +34,24 @@ from probetui.k8s.pod import Pod
 from probetui.k8s.pod_names import find_pods
 from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.k8s.runtime import ContainerID
-from probetui.k8s.status import PodStatus, Terminated, Waiting
 from probetui.kubelet.journal import (
     ContainerEntry,
     EventEntry,
     JournalEntry,
     LifecycleStep,
     NoteEntry,
-    StatusEntry,
     TickAction,
     TickEntry,
     UserEntry,
 )
 from probetui.kubelet.outcome import Result
+from probetui.presentation.cause.answer import answer_clause
 from probetui.presentation.plain.lines import PlainLines
 
 _KEPT = 400
+_KEPT_FOR_CAUSES = 50_000
+"""The most entries that causes are read from; those of a case are hardly ever more."""
+
 _MOST_LINES = 12
 _LONGEST = 200
 _ENDED = {LifecycleStep.EXITED, LifecycleStep.KILLED, LifecycleStep.GONE}
@@ -55,8 +60,6 @@ _NO_ONE_OFF = {Relation.EQUAL, Relation.AT_MOST, Relation.LESS}
 
 
 _DECIDING = {
-    ConditionKind.READY: {ProbeType.READINESS, ProbeType.STARTUP},
-    ConditionKind.STARTED: {ProbeType.STARTUP},
     ConditionKind.KILLED: {ProbeType.LIVENESS, ProbeType.STARTUP},
 }
 """The probes that decide a condition; the report of any other names all probes."""
@@ -129,7 +132,7 @@ class CaseProgress:
         # has started.
         self._ending: dict[tuple[str, str], ContainerID | None] = {}
         self._recent: deque[JournalEntry] = deque(maxlen=_KEPT)
-        self._statuses: dict[str, PodStatus] = {}
+        self._journal: deque[JournalEntry] = deque(maxlen=_KEPT_FOR_CAUSES)
         self._ticks: dict[ProbeKey, TickEntry] = {}
         self._longest_runs: dict[ProbeKey, int] = {}
         self._send: Callable[[CaseCommand], object] = _send_nowhere
@@ -181,6 +184,7 @@ class CaseProgress:
         if self.is_over:
             return
         self._recent.append(entry)
+        self._journal.append(entry)
         for watch in self._watches.values():
             watch.observe(entry)
         self._note(entry)
@@ -323,8 +327,6 @@ class CaseProgress:
     def _note(self, entry: JournalEntry) -> None:
         """Record what tells whether an action was done, and what explains a failure."""
         match entry:
-            case StatusEntry():
-                self._statuses[entry.pod_uid] = entry.status
             case TickEntry() if entry.attempts or entry.overridden.injected:
                 self._ticks[entry.key] = entry
                 place = entry.key[:2]
@@ -480,7 +482,19 @@ class CaseProgress:
             return f"{kind}{reason}: not once{self._state_words(expected)}"
         if expected.is_negated or (watch.holds and needs_loss(step, expected)):
             return f"it was {kind} all the time"
-        return f"not {kind}{self._state_words(expected)}"
+        return "; ".join(self._causes(watch)) or f"not {kind}"
+
+    def _causes(self, watch: ConditionWatch) -> Iterator[str]:
+        """Yield why each container is not in the state that is waited for."""
+        journal = [*self._journal]
+        past = SessionHistory(journal)
+        past.add_entries(journal, 0)
+        now = journal[-1].at if journal else self.began_at
+        view = self._lines(self.began_at).view(now)
+        for pod, container in watch.unmet():
+            answer = explain(pod, container, past, now, view.rules)
+            if answer.now.kind is not CauseKind.READY:
+                yield f"{pod.name}/{container.name} {answer_clause(answer, view)}"
 
     def _state_words(self, expected: Expectation) -> str:
         """Describe the containers of a target, with their probes; empty if none is."""
@@ -491,31 +505,19 @@ class CaseProgress:
         target = condition.target
         pods, name = find_pods(target, self._pods) if target else (self._pods, "")
         for pod in pods:
-            status = self._statuses.get(pod.uid)
             for container in pod.all_containers():
                 if name in {"", container.name}:
                     yield from self._describe_container(
-                        pod, container.name, status, _DECIDING.get(condition.kind)
+                        pod, container.name, _DECIDING.get(condition.kind)
                     )
 
     def _describe_container(
         self,
         pod: Pod,
         name: str,
-        status: PodStatus | None,
         deciding: Collection[ProbeType] | None,
     ) -> Iterator[str]:
-        own = None if status is None else status.container(name)
         where = f"{pod.name}/{name}"
-        match own and own.state:
-            case None:
-                yield f"{where} has not been created"
-            case Waiting(reason=reason, message=message):
-                yield f"{where} waits: {': '.join(filter(None, (reason, message)))}"
-            case Terminated(exit_code=code, reason=reason):
-                yield f"{where} has ended with {code} ({reason})"
-            case _:
-                pass
         for key, tick in self._ticks.items():
             if key[:2] == (pod.uid, name) and (
                 deciding is None or key.probe_type in deciding

@@ -59,7 +59,7 @@ from probetui.presentation.container.table import (
 from probetui.presentation.plain.detail import PlainDetail
 from probetui.presentation.probe.refusals import refusal_text
 from probetui.presentation.text.cells import one_line
-from probetui.presentation.text.view import View
+from probetui.presentation.text.view import TimeFormat, TimeFormatter, View
 from probetui.presentation.tick.report import run_count
 from probetui.record.masking import Mask
 
@@ -181,6 +181,13 @@ class PlainLines:
         self._causes: dict[ProbeKey, str] = {}
         self._waits: dict[tuple[str, str], datetime | None] = {}
         self._detail = PlainDetail(acts=acts, rules=rules)
+
+    def view(self, now: datetime) -> View:
+        """Return the settings for a text beside the lines, with the same times."""
+        started_at = self._started_at or now
+        form = TimeFormat.WALL if self._started_at is None else TimeFormat.SINCE_START
+        times = TimeFormatter(now, started_at, form)
+        return View(times, mask=self._mask, rules=self._rules)
 
     def register_pods(self, pods: Iterable[Pod]) -> None:
         """Add pods; they keep their names when they are gone."""
