@@ -137,7 +137,7 @@ class UiState(Struct):
         known = timeline if timeline is not None and timeline.indexes else None
         if probe is not None and known is not None:
             probe = with_last_run(probe, known)
-        subject = Subject(pod, container, probe, known, self.cursor, lives)
+        subject = Subject(pod, container, probe, known, self.cursor, lives, past)
         if self.cursor is not None and self.cursor not in subject.ticks.indexes:
             # The session went back in time, or the tick is no longer kept.
             self.cursor = None

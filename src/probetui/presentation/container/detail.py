@@ -5,7 +5,11 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from probetui.analysis.container_history import NO_HISTORY, ContainerHistory
+from probetui.analysis.container_history import (
+    NO_HISTORY,
+    ContainerHistory,
+    SessionHistory,
+)
 from probetui.analysis.reproduce import reproduce_command
 from probetui.analysis.timeline import Timeline
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot, ProbeSnapshot
@@ -34,7 +38,8 @@ class Subject(Struct, frozen=True):
     """The selected container and probe; `probe` is None for a container without any.
 
     `timeline` has all ticks of the session, None for only those of the snapshot;
-    `cursor` is the number of the selected tick, None for the newest one.
+    `cursor` is the number of the selected tick, None for the newest one. `past` is the
+    session's journal, None where there is none.
     """
 
     pod: PodSnapshot
@@ -43,6 +48,7 @@ class Subject(Struct, frozen=True):
     timeline: Timeline | None = None
     cursor: int | None = None
     history: ContainerHistory = NO_HISTORY
+    past: SessionHistory | None = None
 
     @property
     def ticks(self) -> Timeline:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from probetui.engine.snapshot import ProbeSnapshot
+from probetui.k8s.status import Waiting
 from probetui.kubelet.journal import TickEntry
 from probetui.kubelet.outcome import Result
 from probetui.presentation.container.detail import Subject
@@ -135,13 +136,31 @@ def last_output_lines(subject: Subject, view: View, most: int) -> list[Line]:
 
 
 def why_line(subject: Subject, view: View) -> Line:
-    """Return why the tick that is looked at did what it did, in one sentence."""
+    """Return why there is no container, or why the selected tick did what it did."""
+    if why_absent := _why_absent(subject, view):
+        return line(why_absent)
     if subject.probe is None:
         about = unprobed_text(subject.pod, subject.container)
         return line(muted(f"No probe: {about}."))
     if subject.tick is None:
         return line(muted("No tick yet."))
     return line(stamped_sentence(subject.tick, view))
+
+
+def _why_absent(subject: Subject, view: View) -> str:
+    """Return why no instance was ever created, empty if one was or is on its way."""
+    status = subject.container.status
+    is_waiting = status is not None and isinstance(status.state, Waiting)
+    if subject.past is None or subject.cursor is not None or not is_waiting:
+        return ""
+    if subject.history.instances or subject.container.container is next(
+        subject.pod.pod.all_containers()
+    ):
+        return ""
+    from probetui.presentation.cause.obstacle import obstacle_sentence
+
+    pod, container = subject.pod.pod, subject.container.container
+    return obstacle_sentence(pod, container, subject.past, view)
 
 
 def other_title(subject: Subject) -> str:
