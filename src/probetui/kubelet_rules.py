@@ -1194,7 +1194,9 @@ def rules_of_each(
     minors = {version: rules_of(version).version for version in versions}
     for gate in feature_gates:
         name = gate.partition("=")[0]
-        having = [one for one in versions if name in settable_gates(minors[one])]
+        having = [
+            version for version in versions if name in settable_gates(minors[version])
+        ]
         rules_of(having[-1] if having else versions[-1], (gate,))
     return [
         rules_of(

@@ -109,7 +109,8 @@ def child_path(folder: Path, *names: str) -> Path:
 
 def _quoted(name: str) -> str:
     printable = name.encode("utf-8", "backslashreplace").decode()
-    return '"' + "".join(it if it.isprintable() else "?" for it in printable) + '"'
+    shown = "".join(char if char.isprintable() else "?" for char in printable)
+    return f'"{shown}"'
 
 
 def _components(relative: str | PurePath) -> list[str]:

@@ -73,7 +73,9 @@ _FIELDS: Mapping[str, Any] = MappingProxyType(
         },
         "runtimes": {
             "type": "array",
-            "items": {"enum": [*(one for one in RUNTIMES if one != AUTO), SIM]},
+            "items": {
+                "enum": [*(runtime for runtime in RUNTIMES if runtime != AUTO), SIM]
+            },
             "description": "Where it runs, once on each; where --runtime says "
             "without it, and on sim with a script.",
         },
@@ -153,7 +155,9 @@ def read_cases(sources: Sequence[SourceFile], pods: Sequence[Pod]) -> list[Case]
             if is_case_document(document.root):
                 reader.problems += duplicate_problems(document)
                 cases += reader.cases(document.root)
-        found = sorted(reader.problems, key=lambda one: (one.line, one.column))
+        found = sorted(
+            reader.problems, key=lambda problem: (problem.line, problem.column)
+        )
         problems += [*map(str, found), *reader.script_problems]
     if problems:
         raise ManifestError(problems)
@@ -281,7 +285,7 @@ class _CaseReader(FieldReader):
         )
         runtimes = self._runtimes(fields, path)
         if scenario is not None:
-            others = [one for one in runtimes if one != SIM]
+            others = [runtime for runtime in runtimes if runtime != SIM]
             if others:
                 message = f"a script is followed on sim only, not on {others[0]}"
                 self.add_problem(
@@ -341,7 +345,7 @@ class _CaseReader(FieldReader):
         return pods or list(self._pods)
 
     def _runtimes(self, fields: Mapping[str, YamlNode], path: str) -> tuple[str, ...]:
-        known = {one: one for one in (*RUNTIMES, SIM) if one != AUTO}
+        known = {runtime: runtime for runtime in (*RUNTIMES, SIM) if runtime != AUTO}
         found = [
             self.word(node, where, known, SIM)
             for _, node, where in self._texts(fields, "runtimes", path)

@@ -141,7 +141,9 @@ class SourceReader:
                 if not (named.is_static and self._awaits_urls):
                     problems.append(str(error))
                 self.unread[named.name] = str(error)
-        sources = [one for named in self._names for one in self._kept.get(named, ())]
+        sources = [
+            source for named in self._names for source in self._kept.get(named, ())
+        ]
         if not problems and not sources:
             problems += self.unread.values()
         if problems:

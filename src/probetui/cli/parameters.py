@@ -269,7 +269,11 @@ class KubeletVersion(click.ParamType[str]):
 
         from probetui.kubelet_rules import VERSIONS
 
-        return [CompletionItem(one) for one in VERSIONS if one.startswith(incomplete)]
+        return [
+            CompletionItem(version)
+            for version in VERSIONS
+            if version.startswith(incomplete)
+        ]
 
 
 class ByteCount(click.ParamType[int]):

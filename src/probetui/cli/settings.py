@@ -209,9 +209,9 @@ def _schema_of(setting: Option) -> JsonSchema:
 
 
 def _version_schemas() -> list[JsonSchema]:
-    minors = "|".join(one.removeprefix("1.") for one in VERSIONS)
+    minors = "|".join(version.removeprefix("1.") for version in VERSIONS)
     # To JSON the number 1.20 is 1.2, so quotes are advised for it.
-    numbers = [float(one) for one in VERSIONS if not one.endswith("0")]
+    numbers = [float(version) for version in VERSIONS if not version.endswith("0")]
     return [
         {"type": "string", "pattern": rf"^v?1\.({minors})(\.[0-9]{{1,4}})?$"},
         {"enum": numbers},

@@ -314,7 +314,7 @@ def _models(api_version: str) -> ModuleType | None:
 
 
 def _get_nested(value: object, attributes: tuple[str, ...]) -> object:
-    return reduce(lambda found, name: getattr(found, name, None), attributes, value)
+    return reduce(lambda owner, name: getattr(owner, name, None), attributes, value)
 
 
 def _with_claims(

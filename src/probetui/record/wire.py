@@ -87,7 +87,7 @@ def json_schema(
     published = {name: name.removesuffix(suffix) for name in schema.get("$defs", ())}
     published |= {cls.__name__: name for cls, name in names.items()}
     class_name = re.compile(rf'(?<=["/])({"|".join(published)})(?=")')
-    text = class_name.sub(lambda found: published[found[0]], json.dumps(schema))
+    text = class_name.sub(lambda match: published[match[0]], json.dumps(schema))
     renamed: dict[str, Any] = json.loads(text)
     return renamed
 

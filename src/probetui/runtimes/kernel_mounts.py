@@ -76,7 +76,7 @@ def mounts_at(target: Path) -> tuple[tuple[str, ...], tuple[Path, ...]]:
 
 def _unescaped(text: bytes) -> bytes:
     """Decode a path whose special characters are escaped in octal."""
-    return _ESCAPE.sub(lambda found: bytes([int(found[1], 8)]), text)
+    return _ESCAPE.sub(lambda match: bytes([int(match[1], 8)]), text)
 
 
 def unmount(target: Path) -> bool:

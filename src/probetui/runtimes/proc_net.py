@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Address, IPv6Address
+from operator import attrgetter
 from pathlib import Path
 
 from msgspec import Struct
@@ -127,7 +128,7 @@ def _inodes(folder: Path) -> Iterator[int]:
 
 def _endpoints(sockets: Iterable[ListeningSocket]) -> tuple[SocketAddress, ...]:
     endpoints = {socket.endpoint for socket in sockets}
-    return tuple(sorted(endpoints, key=lambda it: (it.port, it.address)))
+    return tuple(sorted(endpoints, key=attrgetter("port", "address")))
 
 
 def _not_visible(error: OSError) -> ContainerRuntimeError:

@@ -130,7 +130,9 @@ def _check_settings(cases: Sequence[Case], runner: CaseRunner) -> None:
             try:
                 runner.load(case)
             except ManifestError as error:
-                problems += [f"{case.position}: set: {one}" for one in error.problems]
+                problems += [
+                    f"{case.position}: set: {problem}" for problem in error.problems
+                ]
     if problems:
         raise ManifestError(problems)
 

@@ -66,7 +66,7 @@ def print_fit(records: Sequence[Path], options: FitOptions) -> int:
         if options.container in {None, container.name, container.label}
     ]
     if not chosen:
-        known = ", ".join(one.label for one in found.values())
+        known = ", ".join(fit.label for fit in found.values())
         if found:
             raise UsageError(
                 f'--container: none is called "{options.container}" (has: {known})'
@@ -156,7 +156,7 @@ def _add_session(
                     ProbeKey(pod.uid, container.name, kind)
                 )
                 for container_id, measured in lives:
-                    life = [_measured(one) for one in measured]
+                    life = [_measured(instance) for instance in measured]
                     known.lives.setdefault(kind, []).append(life)
                     if (
                         kind is next(iter(probes))

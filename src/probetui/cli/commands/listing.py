@@ -112,8 +112,10 @@ class ListedPod(Struct, frozen=True):
         self, by_sandbox: Mapping[str, Mapping[str, str]]
     ) -> Mapping[str, str] | None:
         """Return the labels of its newest sandbox that has some."""
-        labels = (by_sandbox.get(it.sandbox_id) for it in self.status.sandboxes)
-        return next((found for found in labels if found is not None), None)
+        labels = (
+            by_sandbox.get(sandbox.sandbox_id) for sandbox in self.status.sandboxes
+        )
+        return next((known for known in labels if known is not None), None)
 
     def row(self, now: datetime, *, wide: bool) -> dict[str, str]:
         """Return the cells of a table by the headings of their columns."""

@@ -92,7 +92,9 @@ def check_manifests(options: CheckOptions) -> int:
         return order.get(problem.file, len(order)), problem.line, problem.column
 
     if options.quiet:
-        problems = [found for found in problems if found.severity is Severity.ERROR]
+        problems = [
+            problem for problem in problems if problem.severity is Severity.ERROR
+        ]
     report = CheckReport(
         tuple(order),
         sorted(problems, key=place),

@@ -143,8 +143,16 @@ def _try(
         found,
         outcome,
         outcome_differences(
-            [one for one in session.outcome().happenings if one.pod_uid in changed],
-            [one for one in outcome.happenings if one.pod_uid in changed],
+            [
+                happening
+                for happening in session.outcome().happenings
+                if happening.pod_uid in changed
+            ],
+            [
+                happening
+                for happening in outcome.happenings
+                if happening.pod_uid in changed
+            ],
         ),
         tuple(replaced_values(settings, recorded, pods)),
     )

@@ -126,8 +126,8 @@ class Expectations:
     @property
     def next_deadline(self) -> datetime | None:
         """When the next effect is overdue or unexplained, None for never."""
-        deadlines = [self._until(it) for it in self._open]
-        deadlines += [it.at + self.lag.patience for it in self._kills]
+        deadlines = [self._until(expectation) for expectation in self._open]
+        deadlines += [kill.at + self.lag.patience for kill in self._kills]
         return min(deadlines, default=None)
 
     def expect(

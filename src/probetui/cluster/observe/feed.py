@@ -241,7 +241,7 @@ class Feed:
             async for json in listed.objects()
             if (seen_event := read_event(json)) is not None
         ]
-        for item in sorted(seen, key=lambda it: it.event.at):
+        for item in sorted(seen, key=lambda seen_event: seen_event.event.at):
             self._observation.submit(item, self._clock.now())
 
     def _submit_event(self, event: WatchEvent) -> None:

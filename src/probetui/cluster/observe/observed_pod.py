@@ -152,7 +152,11 @@ class ObservedPod:
         """
         if self.status is None:
             return None
-        known = {own_id for it in self._containers.values() for own_id in it.own_ids}
+        known = {
+            own_id
+            for container in self._containers.values()
+            for own_id in container.own_ids
+        }
         starts = [
             state.started_at
             for name in self._containers

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import sha256
+from operator import attrgetter
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -447,7 +448,7 @@ class World:
         if endpoints is None:
             problem = "a scripted container has no network"
             return ListenersFound(container_id, None, problem)
-        by_port = sorted(set(endpoints), key=lambda it: (it.port, it.address))
+        by_port = sorted(set(endpoints), key=attrgetter("port", "address"))
         listeners = Listeners(tuple(by_port), ListenerScope.CONTAINER)
         return ListenersFound(container_id, listeners)
 

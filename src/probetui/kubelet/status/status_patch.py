@@ -121,7 +121,9 @@ def status_patch(pod_uid: str, held: Mapping[str, Any], new: Mapping[str, Any]) 
 
 def _conditions(conditions: Sequence[Json], held: Mapping[str, Any]) -> list[Json]:
     """Return conditions with API-only fields; foreign ones are unchanged."""
-    before = {one["type"]: one for one in held.get("conditions") or ()}
+    before = {
+        condition["type"]: condition for condition in held.get("conditions") or ()
+    }
     return [
         before[kind]
         if (kind := condition["type"]) not in OWNED_BY_KUBELET and kind in before

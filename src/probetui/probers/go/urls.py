@@ -73,7 +73,7 @@ def unescape(text: str, part: URLPart) -> str:
     _check_escapes(data, refuses if in_host else lambda _: False)
     if in_host:
         _check_characters(data, part)
-    return to_text(_ESCAPE.sub(lambda found: bytes([int(found[1], 16)]), data))
+    return to_text(_ESCAPE.sub(lambda match: bytes([int(match[1], 16)]), data))
 
 
 def _check_escapes(data: bytes, refuses: Callable[[bytes], bool]) -> None:

@@ -120,12 +120,17 @@ def _rank(container: UnmanagedContainer) -> tuple[bool, float, str]:
 def _rules_for_word(wanted: str, name: str) -> Iterator[Rule]:
     """Yield the rules for a given word: name, ID, label, service, pod."""
     key, equals, value = wanted.partition("=")
-    yield lambda it: wanted in it.names
-    yield lambda it: _is_id(wanted, it.container_id)
+    yield lambda container: wanted in container.names
+    yield lambda container: _is_id(wanted, container.container_id)
     if equals:
-        yield lambda it: it.labels.get(key) == value
-    yield lambda it: wanted in {_service(it), f"{_project(it)}/{_service(it)}"}
-    yield lambda it: wanted in _pod_names(it, name)
+        yield lambda container: container.labels.get(key) == value
+    yield (
+        lambda container: (
+            wanted
+            in {_service(container), f"{_project(container)}/{_service(container)}"}
+        )
+    )
+    yield lambda container: wanted in _pod_names(container, name)
 
 
 def _rules_for_target(target: AttachTarget) -> Iterator[Rule]:
@@ -136,12 +141,16 @@ def _rules_for_target(target: AttachTarget) -> Iterator[Rule]:
         POD_NAME: pod.name,
         CONTAINER_NAME: name,
     }
-    yield lambda it: of_the_pod.items() <= dict(it.labels).items()
-    yield lambda it: it.is_named and name in it.names
-    yield lambda it: _project(it) == pod.name and _service(it) == name
-    yield lambda it: _service(it) == name
+    yield lambda container: of_the_pod.items() <= dict(container.labels).items()
+    yield lambda container: container.is_named and name in container.names
+    yield (
+        lambda container: (
+            _project(container) == pod.name and _service(container) == name
+        )
+    )
+    yield lambda container: _service(container) == name
     both = {f"{pod.name}-{name}", f"{pod.name}_{name}"}
-    yield lambda it: it.is_named and not both.isdisjoint(it.names)
+    yield lambda container: container.is_named and not both.isdisjoint(container.names)
 
 
 def _is_id(wanted: str, container_id: ContainerID) -> bool:

@@ -237,7 +237,7 @@ class PodFiles:
         with wrap_os_errors():
             for file, root in (
                 (Path(container.message_file), self._pods),
-                *((it, _logs()) for it in (log, *list_rotated(log))),
+                *((path, _logs()) for path in (log, *list_rotated(log))),
             ):
                 if file.is_relative_to(root.path) and ".." not in file.parts:
                     root.unlink(file.relative_to(root.path), missing_ok=True)

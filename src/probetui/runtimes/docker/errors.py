@@ -187,5 +187,5 @@ def _chain(error: BaseException) -> list[BaseException]:
         inside = [arg for arg in cause.args if isinstance(arg, BaseException)]
         reason = getattr(cause, "reason", None)
         linked = (cause.__cause__, reason, *inside, cause.__context__)
-        queue += [it for it in linked if isinstance(it, BaseException)]
+        queue += [cause for cause in linked if isinstance(cause, BaseException)]
     return chain

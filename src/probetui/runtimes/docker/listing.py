@@ -116,7 +116,7 @@ class DockerListing:
         listed: list[dict[str, Any]] = await self._client.call(
             lambda api: api.containers(all=True, filters=filters)
         )
-        for docker_id in noted - {it["Id"] for it in listed}:
+        for docker_id in noted - {container["Id"] for container in listed}:
             if await self.inspect(docker_id) is None:
                 self._ownership.forget(docker_id)
         return listed

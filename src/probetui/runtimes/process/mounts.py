@@ -62,7 +62,7 @@ def enclosing_mount(
         if wanted.is_relative_to(_absolute(mount.mount_path))
         and (includes_itself or _absolute(mount.mount_path) != str(wanted))
     ]
-    return max(mounts, key=lambda it: len(_absolute(it.mount_path)), default=None)
+    return max(mounts, key=lambda mount: len(_absolute(mount.mount_path)), default=None)
 
 
 def refused_place(pod: Pod, container: Container, path: str) -> str:
@@ -107,7 +107,9 @@ class ProcessMounts:
     def make_links(self) -> None:
         """Create links to the volumes, the outer ones first."""
         mounts = enumerate(self._container.volume_mounts)
-        for index, mount in sorted(mounts, key=lambda it: _absolute(it[1].mount_path)):
+        for index, mount in sorted(
+            mounts, key=lambda pair: _absolute(pair[1].mount_path)
+        ):
             volume = self._pod.volume(mount.name)
             if volume is not None:
                 self._check(f"volumeMounts[{index}].mountPath", mount.mount_path)

@@ -154,7 +154,9 @@ class ProcessRuntime(Runtime):
             pod_uid=newest.pod_uid,
             name=newest.pod_name,
             namespace=newest.namespace,
-            sandboxes=tuple(translate.sandbox_status(it.record) for it in sandboxes),
+            sandboxes=tuple(
+                translate.sandbox_status(sandbox.record) for sandbox in sandboxes
+            ),
             containers=tuple(container.status for container in containers),
             ips=(newest.ip,) if newest.is_ready and newest.ip else (),
             seen_at=self._clock.now(),
