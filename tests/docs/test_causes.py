@@ -127,8 +127,10 @@ def test_an_unknown_kind_is_refused_with_the_nearest(
     )
 
 
-def pages_of(record: Path, capsys: pytest.CaptureFixture[str]) -> set[str]:
-    """Return the pages of all causes that `why` finds in a record of the pod."""
+def sentences_of(
+    record: Path, capsys: pytest.CaptureFixture[str]
+) -> dict[str, list[str]]:
+    """Return what `why` says of the causes in a record of the pod, by their pages."""
     capsys.readouterr()
     assert run(["why", str(record), "web", "-o", "json"]) == 0
     chains = (
@@ -138,8 +140,21 @@ def pages_of(record: Path, capsys: pytest.CaptureFixture[str]) -> set[str]:
         for chain in [container[name]]
     )
     causes = [cause for chain in chains for cause in chain]
-    quirks = {page_of(CauseKind(cause["quirk"])) for cause in causes if cause["quirk"]}
-    return {cause["page"] for cause in causes} | quirks
+    sentences: dict[str, list[str]] = {}
+    for cause in causes:
+        for kind in filter(None, (cause["page"], cause["quirk"])):
+            page = page_of(CauseKind(kind))
+            sentences.setdefault(page, []).append(cause["sentence"])
+    return sentences
+
+
+def quoted_in(page: CauseKind) -> str:
+    """Return what a page says that `why` says, with `…` for what varies."""
+    section = text_of(page).partition("## What you see\n\n")[2]
+    first, *_ = section.partition("\n- ")
+    quoted = re.fullmatch(r'- `probetui why`: "(.*)"\.', " ".join(first.split()))
+    assert quoted is not None, first
+    return quoted[1]
 
 
 @pytest.mark.parametrize(
@@ -148,11 +163,13 @@ def pages_of(record: Path, capsys: pytest.CaptureFixture[str]) -> set[str]:
 def test_why_names_the_cause_of_the_failing_manifest_and_not_of_the_cured_one(
     page: CauseKind, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    failing = pages_of(simulate(page, "failing", tmp_path), capsys)
-    cured = pages_of(simulate(page, "cured", tmp_path), capsys)
+    failing = sentences_of(simulate(page, "failing", tmp_path), capsys)
+    cured = sentences_of(simulate(page, "cured", tmp_path), capsys)
 
     assert page in failing
     assert page not in cured
+    said = ".*".join(map(re.escape, quoted_in(page).split("…")))
+    assert any(re.match(said, sentence) for sentence in failing[page]), failing
 
 
 @pytest.mark.parametrize("page", page_names())
