@@ -29,6 +29,7 @@ from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeKey
 from probetui.k8s.runtime import (
     ContainerID,
+    LogLine,
     RuntimeCondition,
     RuntimeContainerStatus,
     RuntimePodStatus,
@@ -46,7 +47,7 @@ from probetui.kubelet.effects import (
 from probetui.kubelet.kuberuntime.container_hash import container_hash
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
 from probetui.kubelet.runtime_health import READY_CONDITIONS
-from probetui.ports import ExecResult, LogLine, Progress, Runtime
+from probetui.ports import ExecResult, Progress, Runtime
 from probetui.runtimes.missing_executable import command_error
 from tests.builders import START
 

@@ -32,6 +32,7 @@ from probetui.k8s.runtime import (
     ContainerID,
     ImageFilesystem,
     Listeners,
+    LogLine,
     Node,
     RuntimeCondition,
     RuntimeContainerStatus,
@@ -128,14 +129,6 @@ class CommandStreams(Protocol):
 
     async def write(self, data: bytes, *, is_stderr: bool = False) -> None:
         """Take output."""
-
-
-class LogLine(Struct, frozen=True):
-    """One line a container printed."""
-
-    at: datetime | None
-    text: str
-    is_stderr: bool = False
 
 
 class LogSource(Protocol):

@@ -23,7 +23,7 @@ from probetui.cluster.serving.remote_command import (
 )
 from probetui.drive.clocks import SystemClock
 from probetui.k8s.api.codec import Json, format_time
-from probetui.ports import LogLine
+from probetui.k8s.runtime import LogLine
 from tests.cluster.api_server.resources import EVENTS, LEASES, NODES, PODS
 from tests.cluster.kubectl import Kubectl, next_line
 from tests.cluster.pod_streams import exec_connection, port_connection

@@ -20,7 +20,7 @@ from probetui.cluster.serving.container_log import LogOptions
 from probetui.cluster.serving.remote_command import RemoteCommand, RemoteStreams
 from probetui.drive.clocks import SystemClock
 from probetui.k8s.api.codec import Json
-from probetui.ports import LogLine
+from probetui.k8s.runtime import LogLine
 from probetui.record.masking import Mask
 from tests.cluster.api_server.patch import STRATEGIC_MERGE, apply_patch
 from tests.cluster.api_server.pod_rules import with_condition_fields

@@ -15,9 +15,9 @@ from probetui.drive.realtime import RealtimeSession
 from probetui.drive.session import SupportsLogs
 from probetui.engine.engine import Engine
 from probetui.errors import ContainerRuntimeError
-from probetui.k8s.runtime import ContainerID
+from probetui.k8s.runtime import ContainerID, LogLine
 from probetui.kubelet.config import KubeletConfig
-from probetui.ports import LogLine, LogSource
+from probetui.ports import LogSource
 from tests.builders import START
 from tests.drive.test_realtime import NoHooks
 from tests.fakes import FakeClock, FakeEngine, FakeProber, FakeRuntime

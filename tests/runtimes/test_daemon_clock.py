@@ -8,11 +8,11 @@ import pytest
 
 from probetui.k8s.runtime import (
     ContainerID,
+    LogLine,
     RuntimeContainerStatus,
     RuntimeState,
     SandboxStatus,
 )
-from probetui.ports import LogLine
 from probetui.runtimes.daemon_clock import GOOD_FOR, DaemonClock
 from tests.builders import START, at
 from tests.fakes import FakeClock

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from probetui.drive.logs import LogState, LogTail
-from probetui.k8s.runtime import ContainerID
-from probetui.ports import LogLine
+from probetui.k8s.runtime import ContainerID, LogLine
 
 
 class FakeLogs:

@@ -7,6 +7,7 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from probetui.engine.snapshot import Snapshot
+from probetui.k8s.runtime import LogLine
 from probetui.k8s.status import (
     ConditionStatus,
     ContainerStatus,
@@ -16,7 +17,6 @@ from probetui.k8s.status import (
     Running,
     Terminated,
 )
-from probetui.ports import LogLine
 from tests.ticks import FIRST, NOW, SECOND
 from tests.tui.fake_logs import FakeLogs
 from tests.tui.scenes import failing

@@ -17,9 +17,9 @@ from rich.cells import cell_len
 from probetui.engine.snapshot import Snapshot
 from probetui.k8s.event import Event, EventType
 from probetui.k8s.pod import Container, EnvVar
+from probetui.k8s.runtime import LogLine
 from probetui.kubelet.journal import EventEntry
 from probetui.kubelet.outcome import Attempt, ProbeResult
-from probetui.ports import LogLine
 from probetui.tui.app import ProbetuiApp
 from probetui.tui.host_services import HostServices
 from tests.ticks import DEMO_KEY, LIVENESS, NOW, a_tick

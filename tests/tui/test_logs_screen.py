@@ -7,9 +7,8 @@ from msgspec.structs import replace
 
 from probetui.drive.logs import LINES_KEPT, LogState
 from probetui.engine.snapshot import PodSnapshot, Snapshot
-from probetui.k8s.runtime import ContainerID
+from probetui.k8s.runtime import ContainerID, LogLine
 from probetui.k8s.status import ContainerStatus, Running, Terminated, Waiting
-from probetui.ports import LogLine
 from probetui.record.masking import Mask
 from probetui.tui.app import ProbetuiApp
 from probetui.tui.host_services import HostServices

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from probetui.drive.logs import LogState
-from probetui.ports import LogLine
+from probetui.k8s.runtime import LogLine
 from probetui.tui.app import ProbetuiApp
 from probetui.tui.host_services import HostServices
 from tests.ticks import SECOND

@@ -10,8 +10,7 @@ from typing import NamedTuple
 from probetui.cluster.client import ApiClient
 from probetui.cluster.errors import ClusterError
 from probetui.errors import ContainerRuntimeError
-from probetui.k8s.runtime import ContainerID
-from probetui.ports import LogLine
+from probetui.k8s.runtime import ContainerID, LogLine
 
 
 class LoggedInstance(NamedTuple):

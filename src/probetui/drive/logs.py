@@ -13,8 +13,8 @@ from datetime import timedelta
 from enum import StrEnum
 
 from probetui.errors import ContainerRuntimeError
-from probetui.k8s.runtime import ContainerID
-from probetui.ports import Clock, LogLine, LogSource
+from probetui.k8s.runtime import ContainerID, LogLine
+from probetui.ports import Clock, LogSource
 
 LINES_KEPT = 10_000
 CHARACTERS_KEPT = 8_000_000

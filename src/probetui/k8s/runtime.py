@@ -218,3 +218,15 @@ class Listeners(Value, frozen=True):
 
     endpoints: tuple[SocketAddress, ...]
     extent: ListenerScope
+
+
+class LogLine(Value, frozen=True):
+    """One line that a container printed.
+
+    `at` is None where the runtime does not keep it. A byte that is not UTF-8 is a lone
+    surrogate.
+    """
+
+    at: Instant | None
+    text: str
+    is_stderr: bool = False

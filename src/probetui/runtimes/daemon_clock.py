@@ -17,8 +17,8 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from probetui.k8s.runtime import RuntimeContainerStatus, SandboxStatus
-from probetui.ports import Clock, LogLine
+from probetui.k8s.runtime import LogLine, RuntimeContainerStatus, SandboxStatus
+from probetui.ports import Clock
 
 REPORTED_FROM = timedelta(seconds=1)
 """The offset from which on the user is informed."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from probetui.k8s.runtime import LogLine
 from probetui.kubelet.outcome import Attempt, ProbeResult
-from probetui.ports import LogLine
 from probetui.presentation.container.logs import log_cells, log_text
 from probetui.presentation.probe.output import output_block, output_blocks
 from probetui.presentation.text.spans import text_of

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from probetui.ports import LogLine
+from probetui.k8s.runtime import LogLine
 from probetui.runtimes.cri.logs import (
     BLOCK_BYTES,
     LONGEST_LINE_BYTES,

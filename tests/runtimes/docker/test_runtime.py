@@ -14,9 +14,8 @@ from msgspec.structs import replace
 
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Resources
-from probetui.k8s.runtime import ContainerID, RuntimeState
+from probetui.k8s.runtime import ContainerID, LogLine, RuntimeState
 from probetui.kubelet.effects import CreateContainer
-from probetui.ports import LogLine
 from probetui.runtimes.docker.translate import to_docker_id
 from probetui.runtimes.log_limits import MAX_BYTES, MAX_FILES
 from tests.builders import a_container, a_pod, a_tcp_probe

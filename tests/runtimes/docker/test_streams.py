@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probetui.ports import LogLine
+from probetui.k8s.runtime import LogLine
 from probetui.runtimes.docker.images import PullProgress
 from probetui.runtimes.docker.streams import (
     LONGEST_LINE_BYTES,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from probetui.ports import LogLine
+from probetui.k8s.runtime import LogLine
 from probetui.runtimes.process import logs
 from tests.fakes import FakeClock
 

@@ -13,8 +13,8 @@ from probetui.cli.option_values import RuntimeOptions
 from probetui.cli.printing import print_output
 from probetui.drive.clocks import SystemClock
 from probetui.errors import NothingToDoError, UsageError
-from probetui.k8s.runtime import RuntimeContainerStatus
-from probetui.ports import LogLine, Runtime
+from probetui.k8s.runtime import LogLine, RuntimeContainerStatus
+from probetui.ports import Runtime
 from probetui.presentation.plain.lines import format_rfc3339
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from probetui.cluster.serving.container_log import (
 )
 from probetui.cluster.serving.http_server import HttpAnswer, HttpRequest, HttpStream
 from probetui.k8s.api.codec import Json
-from probetui.ports import LogLine
+from probetui.k8s.runtime import LogLine
 
 _LISTS = ("initContainers", "containers", "ephemeralContainers")
 _DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"

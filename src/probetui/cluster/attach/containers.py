@@ -32,6 +32,7 @@ from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ExecAction, ProbeType
 from probetui.k8s.runtime import (
     ContainerID,
+    LogLine,
     RuntimeContainerStatus,
     RuntimeState,
     parse_container_id,
@@ -48,7 +49,6 @@ from probetui.kubelet.kuberuntime.labels import CONTAINER_NAME, POD_NAME, POD_NA
 from probetui.ports import (
     Destination,
     ExecResult,
-    LogLine,
     UnmanagedContainer,
     UnmanagedContainers,
     UnmanagedSource,

@@ -20,8 +20,8 @@ from probetui.cluster.serving.container_log import ALL_LINES, LogOptions
 from probetui.cluster.serving.http_server import HttpAnswer, HttpRequest, HttpResponse
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.api.codec import Json
-from probetui.k8s.runtime import ContainerID
-from probetui.ports import LogLine, LogSource
+from probetui.k8s.runtime import ContainerID, LogLine
+from probetui.ports import LogSource
 from probetui.record.masking import Mask
 
 _STATUSES = ("containerStatuses", "initContainerStatuses")

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from msgspec import Struct
 
 from probetui.cluster.serving.http_server import HttpRequest
-from probetui.ports import LogLine
+from probetui.k8s.runtime import LogLine
 
 ALL_LINES = 2**31 - 1
 _NO_LOG_IS_OLDER = datetime(1970, 1, 1, tzinfo=UTC)

@@ -16,9 +16,9 @@ from probetui.cluster.serving.remote_command import (
 )
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot
 from probetui.errors import ContainerRuntimeError, UnsupportedError
-from probetui.k8s.runtime import NO_CONTAINER, ContainerID
+from probetui.k8s.runtime import NO_CONTAINER, ContainerID, LogLine
 from probetui.k8s.status import Running, Terminated, Waiting
-from probetui.ports import LogLine, Runtime
+from probetui.ports import Runtime
 from probetui.runtimes.network_namespace import connect_inside
 
 log = logging.getLogger(__name__)

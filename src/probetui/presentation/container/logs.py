@@ -8,9 +8,8 @@ from __future__ import annotations
 from msgspec import Struct
 
 from probetui.engine.snapshot import ContainerSnapshot
-from probetui.k8s.runtime import NO_CONTAINER, ContainerID, parse_container_id
+from probetui.k8s.runtime import NO_CONTAINER, ContainerID, LogLine, parse_container_id
 from probetui.k8s.status import ContainerStatus, Running, Terminated, Waiting
-from probetui.ports import LogLine
 from probetui.presentation.text.cells import one_line
 from probetui.presentation.text.spans import Line, Role, Span, line, muted
 from probetui.presentation.text.view import View

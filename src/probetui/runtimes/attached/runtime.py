@@ -20,6 +20,7 @@ from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import (
     ContainerID,
     Listeners,
+    LogLine,
     Node,
     RuntimeContainerStatus,
     RuntimePodStatus,
@@ -36,7 +37,6 @@ from probetui.kubelet.effects import (
 from probetui.ports import (
     Destination,
     ExecResult,
-    LogLine,
     Progress,
     Runtime,
     StartedExec,

@@ -19,8 +19,8 @@ from typing import BinaryIO
 
 from msgspec import Struct
 
+from probetui.k8s.runtime import LogLine
 from probetui.kubelet.kuberuntime.termination_message import MAX_LOG_LINES, end_of_log
-from probetui.ports import LogLine
 from probetui.untrusted_files import DirectoryRoot
 
 BLOCK_BYTES = 64 * 1024

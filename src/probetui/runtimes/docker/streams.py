@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from probetui.ports import LogLine
+from probetui.k8s.runtime import LogLine
 from probetui.runtimes.docker.translate import parse_docker_time
 
 STDERR = 2

@@ -16,7 +16,8 @@ from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
-from probetui.ports import Clock, LogLine
+from probetui.k8s.runtime import LogLine
+from probetui.ports import Clock
 from probetui.untrusted_files import DirectoryRoot
 
 MAX_FILE_BYTES = 10 * 1024 * 1024

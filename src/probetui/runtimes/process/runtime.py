@@ -20,6 +20,7 @@ from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import (
     ContainerID,
     Listeners,
+    LogLine,
     Node,
     RuntimeCondition,
     RuntimeContainerStatus,
@@ -41,7 +42,6 @@ from probetui.ports import (
     Clock,
     CommandStreams,
     ExecResult,
-    LogLine,
     PodVolumes,
     Progress,
     Runtime,

@@ -9,8 +9,8 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from probetui.drive.logs import LogState, LogTail
+from probetui.k8s.runtime import LogLine
 from probetui.kubelet.prober.gates import short_id
-from probetui.ports import LogLine
 from probetui.presentation.container.logs import (
     STAMP,
     LogTarget,
