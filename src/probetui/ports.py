@@ -270,7 +270,7 @@ class UnmanagedStatus(Struct, frozen=True):
 
 
 class HookResult(Struct, frozen=True):
-    """What a lifecycle hook printed, and why it failed if it did.
+    """What a lifecycle hook printed or was answered, and why it failed if it did.
 
     `fallback_host` is set when a request that was meant for HTTPS got its answer
     without: the host and port.

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 from typing import Any
 
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from probetui.drive import executor
 from probetui.drive.executor import Executor
-from probetui.engine.inputs import Fact, ListenersFound
+from probetui.engine.inputs import Fact, LastOutputRead, ListenersFound
 from probetui.errors import ContainerConfigError, ContainerRuntimeError
 from probetui.k8s.pod import EnvVar
 from probetui.k8s.probe import ExecAction
@@ -20,6 +20,7 @@ from probetui.k8s.runtime import (
     ContainerID,
     Listeners,
     ListenerScope,
+    LogLine,
     RuntimeContainerStatus,
     RuntimeState,
     SandboxStatus,
@@ -42,6 +43,7 @@ from probetui.kubelet.effects import (
     Operation,
     PulledImage,
     PullImage,
+    ReadLastOutput,
     Relist,
     RemoveContainer,
     RemovePodSandbox,
@@ -616,6 +618,99 @@ class TestListeners:
         given_up = ListenersFound(container_id, None, "it was stopped meanwhile")
         assert given_up in bench.facts
         assert bench.state() is RuntimeState.EXITED
+
+
+class SlowLogs(FakeRuntime):
+    """A runtime that returns a log only once it `may_end`."""
+
+    def __init__(self, engine: FakeEngine) -> None:
+        super().__init__(engine)
+        self.has_begun, self.may_end = asyncio.Event(), asyncio.Event()
+
+    async def follow_logs(
+        self, container_id: ContainerID, *, tail: int, follow: bool
+    ) -> AsyncIterator[LogLine]:
+        self.has_begun.set()
+        await self.may_end.wait()
+        async for line in super().follow_logs(container_id, tail=tail, follow=follow):
+            yield line
+
+
+class TestLastOutput:
+    async def test_what_an_instance_printed_last_is_reported_with_its_message(
+        self,
+    ) -> None:
+        bench = Bench()
+        container_id = await bench.start()
+        bench.engine.container("app").lines.append(LogLine(None, "no database"))
+        await bench.do(StopContainer(container_id, "app", 1))
+        bench.engine.container("app").message = "bye"
+
+        fact = await bench.execute(ReadLastOutput(container_id))
+
+        assert isinstance(fact, LastOutputRead)
+        assert [line.text for line in fact.lines or ()] == ["no database"]
+        assert (fact.message, fact.problem) == ("bye", "")
+
+    async def test_a_log_that_is_gone_is_reported_with_the_reason(self) -> None:
+        bench = Bench()
+
+        fact = await bench.execute(ReadLastOutput(NOBODY))
+
+        assert isinstance(fact, LastOutputRead)
+        assert fact.lines is None
+        assert str(NOBODY) in fact.problem
+
+    async def test_a_log_that_never_comes_is_given_up(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(executor, "LOG_SECONDS", 0)
+        bench = Bench(make_runtime=SlowLogs)
+        container_id = await bench.start()
+
+        fact = await bench.execute(ReadLastOutput(container_id))
+
+        problem = "fake did not return it within 0s"
+        assert fact == LastOutputRead(container_id, None, problem=problem)
+
+    async def test_a_removal_waits_until_the_log_was_read(self) -> None:
+        bench = Bench(make_runtime=SlowLogs)
+        logs = bench.runtime
+        assert isinstance(logs, SlowLogs)
+        container_id = await bench.start()
+        bench.engine.container("app").lines.append(LogLine(None, "no database"))
+        await bench.do(StopContainer(container_id, "app", 1))
+
+        read = asyncio.ensure_future(bench.execute(ReadLastOutput(container_id)))
+        await logs.has_begun.wait()
+        removal = asyncio.ensure_future(bench.do(RemoveContainer(container_id)))
+        await asyncio.sleep(0)
+        was_there = bench.state() is RuntimeState.EXITED
+        logs.may_end.set()
+        await asyncio.gather(read, removal)
+
+        (fact,) = (fact for fact in bench.facts if isinstance(fact, LastOutputRead))
+        assert was_there
+        assert [line.text for line in fact.lines or ()] == ["no database"]
+        assert await bench.runtime.container_status(container_id) is None
+
+    async def test_a_removal_does_not_wait_long_for_a_log(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(executor, "_LONGEST_LOOKUP_SECONDS", 0)
+        bench = Bench(make_runtime=SlowLogs)
+        logs = bench.runtime
+        assert isinstance(logs, SlowLogs)
+        container_id = await bench.start()
+
+        read = asyncio.ensure_future(bench.execute(ReadLastOutput(container_id)))
+        await logs.has_begun.wait()
+        await bench.do(RemoveContainer(container_id))
+        logs.may_end.set()
+        fact = await read
+
+        assert isinstance(fact, LastOutputRead)
+        assert fact.lines is None
 
 
 class TestProbes:

@@ -10,7 +10,14 @@ import pytest
 
 from probetui.drive import logs
 from probetui.drive.executor import Executor
-from probetui.drive.logs import LogState, LogTail, read_log
+from probetui.drive.logs import (
+    LAST_BYTES,
+    LAST_LINES,
+    LogState,
+    LogTail,
+    read_last_output,
+    read_log,
+)
 from probetui.drive.realtime import RealtimeSession
 from probetui.drive.session import SupportsLogs
 from probetui.engine.engine import Engine
@@ -241,3 +248,53 @@ async def test_the_fake_runtime_is_a_source_of_logs_for_a_session() -> None:
 @pytest.mark.parametrize("state", list(LogState))
 def test_every_state_is_a_word_to_show(state: LogState) -> None:
     assert state.value
+
+
+class Printed:
+    """A `LogSource` with given lines."""
+
+    def __init__(self, *texts: str) -> None:
+        self._texts = texts
+
+    async def follow_logs(
+        self, container_id: ContainerID, *, tail: int, follow: bool
+    ) -> AsyncIterator[LogLine]:
+        assert not follow
+        for text in self._texts[-tail:]:
+            yield LogLine(START, text, is_stderr=True)
+
+
+async def last_texts(*printed: str) -> list[str]:
+    return [line.text for line in await read_last_output(Printed(*printed), ID)]
+
+
+async def test_the_last_output_is_the_newest_lines_with_their_times() -> None:
+    lines = await read_last_output(Printed(*map(str, range(25))), ID)
+
+    assert [line.text for line in lines] == [str(number) for number in range(15, 25)]
+    assert len(lines) == LAST_LINES
+    assert {(line.at, line.is_stderr) for line in lines} == {(START, True)}
+
+
+async def test_older_lines_that_do_not_fit_are_left_out_of_the_last_output() -> None:
+    kept = await last_texts("first", "x" * LAST_BYTES, "third", "last")
+
+    assert kept == ["third", "last"]
+
+
+async def test_the_newest_line_is_kept_to_the_limit_and_cut_between_words() -> None:
+    begins = "panic: " + "y" * (LAST_BYTES - 20)
+
+    (text,) = await last_texts("first", f"{begins} {'secret' * 300_000}")
+
+    assert text == f"{begins}…"
+
+
+@pytest.mark.parametrize("letter", ["z", "漢", "\udcff"])
+async def test_a_newest_line_without_blanks_is_cut_to_the_limit(letter: str) -> None:
+    (text,) = await last_texts(letter * 100_000)
+
+    size = len(text.encode(errors="surrogateescape"))
+    assert LAST_BYTES - 8 < size <= LAST_BYTES
+    assert text.startswith(letter)
+    assert text.endswith("…")

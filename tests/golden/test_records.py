@@ -1,14 +1,14 @@
 """Records that a released version wrote: they load, replay and are explained as then.
 
 `records/N/` holds sessions of format N: on processes, on Docker, over CRI, attached,
-only watched, pods of a cluster that were
-observed, simulated by a script and with a rewind, and one that was cut off within a
-line. In `causal-order` an exit comes before the restart, and the event of a tick before
-what the tick changed; in the older ones they come after. `compressed/` has files just
-as sessions leave them: the two parts of one that probetui saved by itself, whose probes
-were answered with more than is kept of headers, and one whose program was killed. They
-are never written anew: a later format gets a folder of its own. What `why` prints of
-them may be worded anew; `PROBETUI_UPDATE_GOLDEN=1` rewrites the texts.
+only watched, with what containers and hooks printed (`evidence`), pods of a cluster
+that were observed, simulated by a script and with a rewind, and one that was cut off
+within a line. In `causal-order` an exit comes before the restart, and the event of a
+tick before what the tick changed; in the older ones they come after. `compressed/` has
+files just as sessions leave them: the two parts of one that probetui saved by itself,
+whose probes were answered with more than is kept of headers, and one whose program was
+killed. They are never written anew: a later format gets a folder of its own. What `why`
+prints of them may be worded anew; `PROBETUI_UPDATE_GOLDEN=1` rewrites the texts.
 """
 
 from __future__ import annotations
@@ -93,6 +93,7 @@ def test_there_is_a_record_of_each_kind_of_session_with_each_kind_of_line() -> N
         "cri",
         CUT_OFF,
         "docker",
+        "evidence",
         "first-part",
         "killed",
         LATER_PART,

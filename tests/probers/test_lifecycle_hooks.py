@@ -28,7 +28,7 @@ from tests.probers.scripted_server import Listeners, listening
 from tests.probers.servers import LOOPBACK, refusing, serving
 
 CONTAINER_ID = ContainerID("docker://abc")
-DONE = HookResult()
+DONE = HookResult("HTTP 204")
 PLAIN_ANSWER = "http: server gave HTTP response to HTTPS client"
 NO_CONTENT = "HTTP/1.1 204 No Content\r\n\r\n"
 
@@ -132,9 +132,14 @@ async def test_bytes_that_are_no_text_are_kept() -> None:
 
 @pytest.mark.parametrize("status", [204, 302, 404, 500])
 async def test_any_answer_to_a_request_is_a_success(status: int) -> None:
-    result, _ = await get(f"HTTP/1.1 {status} S\r\nContent-Length: 2\r\n\r\nhi")
+    body = "" if status == 204 else "hi"
 
-    assert result == DONE
+    result, _ = await get(
+        f"HTTP/1.1 {status} S\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+    )
+
+    answer = f"HTTP {status}: {body}" if body else f"HTTP {status}"
+    assert result == HookResult(answer)
 
 
 async def test_a_request_names_the_kubelet_s_lifecycle_and_has_the_hook_s_headers() -> (
@@ -247,7 +252,8 @@ async def test_a_short_body_is_waited_for(length: int, *, waits: bool) -> None:
         result = await hook
 
     assert was_waiting is waits
-    assert result == DONE
+    body = f": {'x' * length}" if waits else ""
+    assert result == HookResult(f"HTTP 200{body}")
 
 
 # -- https
@@ -283,7 +289,7 @@ async def test_a_request_to_a_server_without_tls_is_repeated_without_credentials
         result = await run(a_hook(action))
 
     (request,) = server.requests
-    assert result == HookResult(fallback_host=f"{LOOPBACK}:{port}")
+    assert result == HookResult("HTTP 204", fallback_host=f"{LOOPBACK}:{port}")
     assert server.tls_clients == 1
     assert request.startswith("GET /hook HTTP/1.1\r\n")
     assert "X-A: 1" in request

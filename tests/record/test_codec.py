@@ -16,7 +16,13 @@ from probetui.k8s.api.status import POD_STATUS
 from probetui.k8s.event import Event, EventType
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeKey, ProbeType
-from probetui.k8s.runtime import ContainerID, Listeners, ListenerScope, SocketAddress
+from probetui.k8s.runtime import (
+    ContainerID,
+    Listeners,
+    ListenerScope,
+    LogLine,
+    SocketAddress,
+)
 from probetui.k8s.status import ContainerStatus, PodStatus
 from probetui.kubelet.journal import (
     BackoffEntry,
@@ -25,7 +31,10 @@ from probetui.kubelet.journal import (
     ExitCause,
     FindingEntry,
     Gate,
+    HookEntry,
+    HookType,
     JournalEntry,
+    LastOutputEntry,
     LifecycleStep,
     ListenersEntry,
     NoteEntry,
@@ -58,6 +67,7 @@ FAILED_AT = START + timedelta(minutes=3, seconds=5, microseconds=2_345)
 
 POD = Pod(uid="7f3e", name="demo", namespace="shop")
 CONTEXT = RecordContext(started_at=START, pods={POD.uid: POD})
+SEEN_ID = ContainerID("docker://d71cb34f")
 FAILED_TICK = a_tick(
     sequence=41,
     at=FAILED_AT,
@@ -370,6 +380,48 @@ def test_where_a_container_listens_is_recorded_beside_what_was_refused() -> None
     assert (record["extent"], record["cause"]) == ("container", 41)
 
 
+def test_what_a_container_printed_last_is_recorded_without_secrets() -> None:
+    lines = (
+        LogLine(None, "old"),
+        LogLine(START, "password is hunter22", is_stderr=True),
+    )
+    entry = LastOutputEntry(
+        9, FAILED_AT, POD.uid, "app", SEEN_ID, 2, lines, "hunter22 refused"
+    )
+    mask = Mask()
+    mask.learn(["hunter22"])
+
+    record = encode_entry(entry, replace(CONTEXT, mask=mask))
+
+    assert (record["type"], record["restartCount"]) == ("output", 2)
+    assert record["lines"][0] == {"at": None, "text": "old"}
+    assert record["lines"][1]["stderr"] is True
+    assert "hunter22" not in json.dumps(record)
+
+
+def test_a_hook_is_recorded_without_secrets() -> None:
+    entry = HookEntry(
+        9,
+        FAILED_AT,
+        POD.uid,
+        "app",
+        SEEN_ID,
+        HookType.PRE_STOP,
+        FAILED_AT,
+        FAILED_AT + timedelta(seconds=2),
+        "command 'x' exited with 3: hunter22",
+        "hunter22",
+    )
+    mask = Mask()
+    mask.learn(["hunter22"])
+
+    record = encode_entry(entry, replace(CONTEXT, mask=mask))
+
+    assert (record["type"], record["hook"]) == ("hook", "preStop")
+    assert record["error"].startswith("command 'x' exited with 3: ")
+    assert "hunter22" not in json.dumps(record)
+
+
 def test_a_command_of_somebody_else_is_recorded_without_secrets() -> None:
     entry = StateEntry(
         9, FAILED_AT, POD.uid, "app", "", StateField.EXEC, "", "sh -c hunter2"
@@ -401,6 +453,8 @@ JOURNALS = st.lists(
                 NoteEntry,
                 ListenersEntry,
                 FindingEntry,
+                LastOutputEntry,
+                HookEntry,
                 PodGoneEntry,
             )
         )

@@ -44,6 +44,7 @@ FAILS = "exit 3"
 SPEAKS = "echo one; echo two; echo three; exit 0"
 SPEAKS_LATER = "echo first; sleep 0.5; echo last; exit 0"
 SPEAKS_AND_STAYS = "echo here; sleep 300"
+FLOODS = "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo end; exit 4"
 MUMBLES = r"printf '\377 \033[31m\n'; exit 0"
 """Prints a byte that is not UTF-8, and an escape sequence."""
 

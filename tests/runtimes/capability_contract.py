@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from probetui.drive.logs import LAST_LINES, read_last_output
 from probetui.errors import (
     ContainerRuntimeError,
     ImageNotFoundError,
@@ -17,6 +18,7 @@ from probetui.kubelet.effects import CreateContainer, PullImage
 from tests.builders import a_pod, a_tcp_probe
 from tests.runtimes.bench import (
     FAILS,
+    FLOODS,
     MUMBLES,
     POLITE,
     SPEAKS,
@@ -141,6 +143,29 @@ class LogContract:
         lines = bench.runtime.follow_logs(earlier, tail=10, follow=True)
 
         assert [line.text async for line in lines] == ["one", "two", "three"]
+
+    async def test_the_last_output_of_a_container_that_has_exited_can_be_read(
+        self, bench: Bench
+    ) -> None:
+        container_id = await bench.run(SPEAKS)
+        await bench.ended(container_id)
+
+        lines = await read_last_output(bench.runtime, container_id)
+
+        assert [line.text for line in lines] == ["one", "two", "three"]
+
+    async def test_little_is_read_of_a_long_line_before_the_last_one(
+        self, bench: Bench
+    ) -> None:
+        container_id = await bench.run(FLOODS)
+        await bench.ended(container_id)
+
+        tail = bench.runtime.follow_logs(container_id, tail=LAST_LINES, follow=False)
+        read = [line.text async for line in tail]
+        lines = await read_last_output(bench.runtime, container_id)
+
+        assert [line.text for line in lines] == ["end"]
+        assert sum(map(len, read)) < 1_500_000
 
     async def test_bytes_are_escaped_unambiguously_in_text(self, bench: Bench) -> None:
         container_id = await bench.run(MUMBLES)

@@ -36,6 +36,7 @@ from tests.runtimes.bench import (
     COMPLETES,
     ECHO,
     FAILS,
+    FLOODS,
     GREETING,
     HAS_BEATEN,
     HEEDS_USR1,
@@ -75,6 +76,9 @@ RUNS = {
     sh(FAILS): Run(exits_after=NOW, exit_code=3),
     sh(SPEAKS): Run(
         exits_after=NOW, prints=((NOW, "one"), (NOW, "two"), (NOW, "three"))
+    ),
+    sh(FLOODS): Run(
+        exits_after=NOW, exit_code=4, prints=((NOW, "x" * 1_000_000), (NOW, "end"))
     ),
     sh(SPEAKS_LATER): Run(
         exits_after=SECOND / 2, prints=((NOW, "first"), (SECOND / 2, "last"))

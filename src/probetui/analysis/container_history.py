@@ -25,7 +25,10 @@ from probetui.kubelet.journal import (
     EventEntry,
     ExitCause,
     FindingEntry,
+    HookEntry,
+    HookType,
     JournalEntry,
+    LastOutputEntry,
     LifecycleStep,
     ListenersEntry,
     PodGoneEntry,
@@ -62,6 +65,8 @@ class ContainerInstance(Struct, frozen=True):
         kill: the first tick that killed it.
         stopping: the first request to stop it.
         exited: its exit; None while it runs.
+        output: what it printed last; None until it has been read.
+        hooks: the lifecycle hooks that ran in it, each as it was last journaled.
     """
 
     container_id: ContainerID
@@ -73,6 +78,8 @@ class ContainerInstance(Struct, frozen=True):
     kill: TickEntry | None = None
     stopping: ContainerEntry | None = None
     exited: ContainerEntry | None = None
+    output: LastOutputEntry | None = None
+    hooks: tuple[HookEntry, ...] = ()
 
     @property
     def number(self) -> int:
@@ -83,6 +90,10 @@ class ContainerInstance(Struct, frozen=True):
     def end(self) -> ContainerEntry | None:
         """The request to stop it, or else its exit."""
         return self.stopping or self.exited
+
+    def hook(self, hook: HookType) -> HookEntry | None:
+        """Return what is known of a hook that ran in it, None if nothing is."""
+        return next((entry for entry in self.hooks if entry.hook is hook), None)
 
     @property
     def is_deleted(self) -> bool:
@@ -262,7 +273,9 @@ class ContainerHistories:
         self._seen: dict[str, datetime] = {}
         self._gone: dict[str, datetime] = {}
 
-    def add_entries(self, entries: Iterable[JournalEntry]) -> None:
+    def add_entries(  # one arm per kind
+        self, entries: Iterable[JournalEntry]
+    ) -> None:
         """Read the entries that concern containers."""
         for entry in entries:
             match entry:
@@ -270,6 +283,8 @@ class ContainerHistories:
                     self._add_lifecycle(entry)
                 case BackoffEntry():
                     self._add_backoff(entry)
+                case LastOutputEntry() | HookEntry():
+                    self._add_evidence(entry)
                 case ListenersEntry(key=key):
                     self._collected_of(key[:2]).listener_checks.append(entry)
                 case FindingEntry(key=key):
@@ -396,6 +411,19 @@ class ContainerHistories:
                 instance = replace(instance, exited=entry)
             case _:
                 pass
+        known.put(instance)
+
+    def _add_evidence(self, entry: LastOutputEntry | HookEntry) -> None:
+        known = self._collected_of((entry.pod_uid, entry.container_name))
+        instance = known.instances.get(entry.container_id)
+        if instance is None:
+            return
+        match entry:
+            case LastOutputEntry():
+                instance = replace(instance, output=entry)
+            case HookEntry():
+                others = (hook for hook in instance.hooks if hook.hook != entry.hook)
+                instance = replace(instance, hooks=(*others, entry))
         known.put(instance)
 
     def _add_backoff(self, entry: BackoffEntry) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 
-from probetui.engine.inputs import Fact, ListenersFound
+from probetui.drive.logs import read_last_output
+from probetui.engine.inputs import Fact, LastOutputRead, ListenersFound
 from probetui.errors import (
     ContainerConfigError,
     ContainerRuntimeError,
@@ -32,6 +34,7 @@ from probetui.kubelet.effects import (
     MountVolume,
     Operation,
     PullImage,
+    ReadLastOutput,
     Relist,
     RemoveContainer,
     RemovePodSandbox,
@@ -66,7 +69,13 @@ MOST_NAMES = 5
 """Source: nodestatus/setters.go, v1.32.10, MaxNamesPerImageInNodeStatus."""
 
 _LONGEST_LOOKUP_SECONDS = 1.0
-"""The longest wait of a stop for a lookup, which usually takes milliseconds."""
+"""The longest wait of a stop or a removal for a lookup or a log.
+
+Either usually takes milliseconds.
+"""
+
+LOG_SECONDS = 5.0
+"""The longest that reading the end of a log may take."""
 
 FactReporter = Callable[[Fact], None]
 RuntimeOperation = (
@@ -110,6 +119,7 @@ class Executor:
         self._clock = clock
         self._lookups: dict[ContainerID, asyncio.Task[Listeners]] = {}
         self._ending: set[ContainerID] = set()
+        self._readings: dict[ContainerID, asyncio.Event] = {}
 
     async def execute(self, effect: Effect, report: FactReporter) -> None:
         """Carry out an effect and report its result.
@@ -138,6 +148,37 @@ class Executor:
                 report(await self._list_images())
             case FindListeners():
                 report(await self._find_listeners(effect.container_id))
+            case ReadLastOutput(container_id):
+                await self._read_last_output(container_id, report)
+
+    async def _read_last_output(
+        self, container_id: ContainerID, report: FactReporter
+    ) -> None:
+        """Read the end of a log, and the termination message beside it."""
+        is_read = self._readings[container_id] = asyncio.Event()
+        try:
+            async with asyncio.timeout(LOG_SECONDS):
+                lines = await read_last_output(self._runtime, container_id)
+                status = await self._runtime.container_status(container_id)
+            message = "" if status is None else status.message
+            report(LastOutputRead(container_id, lines, message))
+        except ContainerRuntimeError as error:
+            report(LastOutputRead(container_id, None, problem=str(error)))
+        except TimeoutError:
+            problem = (
+                f"{self._runtime.name} did not return it within {LOG_SECONDS:.0f}s"
+            )
+            report(LastOutputRead(container_id, None, problem=problem))
+        finally:
+            is_read.set()
+            del self._readings[container_id]
+
+    async def _finish_reading(self, container_id: ContainerID) -> None:
+        """Wait until the log of a container is read before the container is removed."""
+        if (is_read := self._readings.get(container_id)) is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LONGEST_LOOKUP_SECONDS):
+                    await is_read.wait()
 
     async def _find_listeners(self, container_id: ContainerID) -> Fact:
         if container_id in self._ending:
@@ -252,6 +293,7 @@ class Executor:
                 return await self._status_of_stopped(container_id)
             case RemoveContainer(container_id):
                 self._ending.discard(container_id)
+                await self._finish_reading(container_id)
                 await runtime.remove_container(container_id)
             case MountVolume():
                 await runtime.mount_volume(operation)
@@ -305,6 +347,8 @@ def _name(effect: Effect) -> str:
             return "the list of images"
         case FindListeners(container_id=container_id):
             return f"the search for listeners of {container_id}"
+        case ReadLastOutput(container_id=container_id):
+            return f"the last output of {container_id}"
 
 
 def _failed(effect: Effect, error: str, clock: Clock) -> Fact:
@@ -323,3 +367,5 @@ def _failed(effect: Effect, error: str, clock: Clock) -> Fact:
             return ImagesListed(error=error)
         case FindListeners(container_id):
             return ListenersFound(container_id, None, error)
+        case ReadLastOutput(container_id):
+            return LastOutputRead(container_id, None, problem=error)

@@ -7,10 +7,13 @@ of lines is read per interval; if the reader falls behind, lines are skipped.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, nullcontext
 from datetime import timedelta
 from enum import StrEnum
+
+from msgspec.structs import replace
 
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.runtime import ContainerID, LogLine
@@ -27,6 +30,12 @@ PATIENCE = 40
 """After this many full batches in a row, the waiting lines are skipped."""
 
 NOTICE_PERIOD_SECONDS = 0.05
+
+_ELLIPSIS = "…"
+
+LAST_LINES = 10
+LAST_BYTES = 2048
+"""How much is kept of what a container printed last."""
 
 
 class LogState(StrEnum):
@@ -149,6 +158,51 @@ async def read_log(source: LogSource, tail: LogTail, clock: Clock) -> None:
         tail.finish(LogState.REFUSED, str(error))
     else:
         tail.finish(LogState.ENDED)
+
+
+async def read_last_output(
+    source: LogSource, container_id: ContainerID
+) -> tuple[LogLine, ...]:
+    """Return the last lines of an exited container's log, oldest first.
+
+    At most `LAST_LINES` and `LAST_BYTES`. The newest line is always there; if it is
+    longer, its beginning is.
+
+    Raises:
+        ContainerRuntimeError: the log cannot be read.
+    """
+    newest: deque[LogLine] = deque(maxlen=LAST_LINES)
+    lines = source.follow_logs(container_id, tail=LAST_LINES, follow=False)
+    closing = aclosing(lines) if isinstance(lines, AsyncGenerator) else nullcontext()
+    async with closing:
+        async for line in lines:
+            newest.append(line)
+    kept: deque[LogLine] = deque()
+    room = LAST_BYTES
+    while newest:
+        line = newest.pop()
+        room -= len(_as_bytes(line.text)) + 1
+        if room < 0:
+            if not kept:
+                kept.append(replace(line, text=_cut(line.text)))
+            break
+        kept.appendleft(line)
+    return tuple(kept)
+
+
+def _cut(text: str) -> str:
+    """Return the beginning of a line that is too long, cut between words.
+
+    Half of a secret would not be recognized as one when it is masked.
+    """
+    limit = LAST_BYTES - len(_as_bytes(_ELLIPSIS))
+    beginning = _as_bytes(text)[:limit].decode(errors="surrogateescape")
+    words, blank, _ = beginning.rpartition(" ")
+    return (words if blank else beginning) + _ELLIPSIS
+
+
+def _as_bytes(text: str) -> bytes:
+    return text.encode(errors="surrogateescape")
 
 
 async def _falls_behind(

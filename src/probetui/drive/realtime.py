@@ -28,7 +28,7 @@ from probetui.engine.snapshot import LatenessCause, LatenessOwner, Snapshot
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID
-from probetui.kubelet.effects import Effect, Fault, FindListeners
+from probetui.kubelet.effects import Effect, Fault, FindListeners, ReadLastOutput
 from probetui.kubelet.facts import RuntimeChanged
 from probetui.kubelet.journal import JournalEntry, TickEntry
 from probetui.kubelet.runtime.turn import Turn
@@ -292,9 +292,10 @@ class RealtimeSession:
         if self._late is not None:
             ticks = (entry for entry in turn.entries if isinstance(entry, TickEntry))
             self._late.lost += sum(tick.timing.late_drops for tick in ticks)
-        # Listeners are looked up first: a kill of the same turn would change them.
+        # What a kill or a removal of the same turn would change is read first.
         for effect in sorted(
-            turn.effects, key=lambda effect: not isinstance(effect, FindListeners)
+            turn.effects,
+            key=lambda effect: not isinstance(effect, FindListeners | ReadLastOutput),
         ):
             self._tasks.start(self._execute(effect, now))
 

@@ -27,12 +27,14 @@ from probetui.debugger.overrides import ProbeOverrides
 from probetui.debugger.probe_debugger import ProbeDebugger
 from probetui.debugger.watch_only import WatchOnlyPolicy
 from probetui.engine.diagnostics import ProbeDiagnostics
+from probetui.engine.evidence import EvidenceCollector
 from probetui.engine.inputs import (
     AddPod,
     Command,
     DeletePod,
     ExecSeen,
     Input,
+    LastOutputRead,
     ListenersFound,
     SetObjects,
     SetPods,
@@ -90,6 +92,7 @@ class Engine:
         self._containers = ContainerCommands(self._kubelet, self._faults)
         self._freezer = Freezer(self._kubelet, self._faults, self._containers.dispatch)
         self._diagnostics = ProbeDiagnostics(self._turn, config, pods)
+        self._evidence = EvidenceCollector(self._turn, config)
         self._snapshots = SnapshotBuilder(
             started_at, self._kubelet, self._overrides, self._dry_runs, self._faults
         )
@@ -105,6 +108,8 @@ class Engine:
                     self._scheduler.finish(item, now)
             case ListenersFound():
                 self._diagnostics.on_listeners_found(item, now)
+            case LastOutputRead():
+                self._evidence.on_output_read(item, now)
             case ExecSeen():
                 self._diagnostics.on_exec_seen(item, self._kubelet.in_runtime, now)
             case (
@@ -116,6 +121,9 @@ class Engine:
                 | RuntimeStatusRead()
                 | ImagesListed()
             ):
+                if isinstance(item, OperationFinished):
+                    # Before what the kubelet concludes from it.
+                    self._evidence.on_operation_finished(item, now)
                 self._snapshots.on_operation(item)
                 self._kubelet.observe(item, now)
                 self._kubelet.due_at = now
@@ -131,6 +139,7 @@ class Engine:
             self._freeze(now)
         turn = self._turn.finish()
         self._diagnostics.on_entries(turn.entries, now)
+        self._evidence.on_turn(turn, now)
         turn = turn.joined_with(self._turn.finish())
         self._snapshots.on_turn(turn)
         return turn
@@ -220,6 +229,7 @@ class Engine:
         self._snapshots.forget(pod_uid)
         self._debugger.forget_pod(pod_uid)
         self._diagnostics.forget_pod(pod_uid)
+        self._evidence.forget_pod(pod_uid)
 
 
 def _source_update(command: SetPods) -> SourceUpdate:

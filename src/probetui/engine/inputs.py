@@ -9,7 +9,7 @@ from msgspec import field
 from probetui.debugger.commands import ContainerCommand, DebuggerCommand
 from probetui.k8s.pod import Pod
 from probetui.k8s.pod_source import API_SOURCE
-from probetui.k8s.runtime import ContainerID, Listeners
+from probetui.k8s.runtime import ContainerID, Listeners, LogLine
 from probetui.k8s.status import PodCondition
 from probetui.k8s.volume import ConfigObject
 from probetui.kubelet.facts import ProbeFinished, RuntimeFact
@@ -80,5 +80,18 @@ class ExecSeen(Kind, frozen=True):
     text: str
 
 
-Fact = ProbeFinished | RuntimeFact | ListenersFound | ExecSeen
+class LastOutputRead(Kind, frozen=True):
+    """A `ReadLastOutput` has finished.
+
+    `lines` is None if the log cannot be read, for which `problem` is the reason, or if
+    there is none. `message` is the container's termination message.
+    """
+
+    container_id: ContainerID
+    lines: tuple[LogLine, ...] | None
+    message: str = ""
+    problem: str = ""
+
+
+Fact = ProbeFinished | RuntimeFact | ListenersFound | ExecSeen | LastOutputRead
 Input = Command | Fact

@@ -19,7 +19,9 @@ from probetui.kubelet.journal import (
     DryRunEntry,
     EventEntry,
     FindingEntry,
+    HookEntry,
     JournalEntry,
+    LastOutputEntry,
     ListenersEntry,
     NoteEntry,
     PodGoneEntry,
@@ -136,7 +138,11 @@ class EntryFilter(Struct, frozen=True):
             case ContainerEntry(container_name=name, by=by):
                 probe_type = None if by is None else PROBE_CAUSES.get(by)
                 return self._has(name) and self._has_type(probe_type)
-            case BackoffEntry(container_name=name):
+            case (
+                BackoffEntry(container_name=name)
+                | LastOutputEntry(container_name=name)
+                | HookEntry(container_name=name)
+            ):
                 return self._has(name) and not self.probe_types
             case StatusEntry() | PodGoneEntry():
                 return self._has("") and not self.probe_types

@@ -42,6 +42,8 @@ class KubeletConfig(Value, frozen=True):
         finds_listeners: after a refused connection, the listeners of the container are
             looked up.
         tells_findings: findings about probes are journaled, once per probe.
+        keeps_evidence: hooks are journaled, and what containers printed last; old
+            records have neither.
         node: the node, as pods see it.
         sources: the sources of pods that must report before anything is cleaned up; old
             records have none.
@@ -82,6 +84,7 @@ class KubeletConfig(Value, frozen=True):
 
     finds_listeners: bool = False
     tells_findings: bool = False
+    keeps_evidence: bool = False
 
     node: Node = UNKNOWN_NODE
     sources: tuple[str, ...] = ()

@@ -162,7 +162,10 @@ class RemoveContainer(Struct, frozen=True):
 
 
 class RunHook(Struct, frozen=True):
-    """Run a lifecycle hook; the value is its output, also beside an error."""
+    """Run a lifecycle hook; the value is its output, also beside an error.
+
+    Of an HTTP request it is the answer, which the kubelet ignores.
+    """
 
     pod: Pod
     container: Container
@@ -239,6 +242,18 @@ class FindListeners(Struct, frozen=True):
     container_id: ContainerID
 
 
+class ReadLastOutput(Struct, frozen=True):
+    """Read the end of an exited container's log; answer with `LastOutputRead`."""
+
+    container_id: ContainerID
+
+
 Effect = (
-    RunProbe | RunOperation | Relist | GetRuntimeStatus | ListImages | FindListeners
+    RunProbe
+    | RunOperation
+    | Relist
+    | GetRuntimeStatus
+    | ListImages
+    | FindListeners
+    | ReadLastOutput
 )

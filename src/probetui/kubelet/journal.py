@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from probetui.k8s.event import Event
 from probetui.k8s.probe import ProbeKey, ProbeType
-from probetui.k8s.runtime import ContainerID, Listeners, SocketAddress
+from probetui.k8s.runtime import ContainerID, Listeners, LogLine, SocketAddress
 from probetui.k8s.status import PodStatus
 from probetui.kubelet.outcome import Attempt, Result
 
@@ -306,6 +306,8 @@ class ExitCause(StrEnum):
     DELETE = "delete"
     DEFINITION = "definition"
     POD = "pod"
+    POST_START_HOOK = "post-start-hook"
+    """Its own postStart hook failed; in old records that is POD."""
     RESTART_ALL = "restart-all"
     """Another container's exit, by its rule."""
     UNSEEN = "unseen"
@@ -457,6 +459,50 @@ class FindingEntry(Struct, frozen=True):
     cause: int | None = None
 
 
+class LastOutputEntry(Struct, frozen=True):
+    """What an instance printed last, read from its log once it had exited.
+
+    `lines` is None if the log cannot be read; `problem` is the reason. `message` is the
+    termination message.
+    """
+
+    sequence: int
+    at: datetime
+    pod_uid: str
+    container_name: str
+    container_id: ContainerID
+    restart_count: int
+    lines: tuple[LogLine, ...] | None
+    message: str = ""
+    problem: str = ""
+
+
+class HookType(StrEnum):
+    """The lifecycle hooks, as a manifest names them."""
+
+    POST_START = "postStart"
+    PRE_STOP = "preStop"
+
+
+class HookEntry(Struct, frozen=True):
+    """A lifecycle hook has started, or has ended.
+
+    While it runs, `ended_at` is None. `error` is why it failed; the exit code of a
+    command is in it. `output` is what a command printed, or what a server answered.
+    """
+
+    sequence: int
+    at: datetime
+    pod_uid: str
+    container_name: str
+    container_id: ContainerID
+    hook: HookType
+    started_at: datetime
+    ended_at: datetime | None = None
+    error: str | None = None
+    output: str = ""
+
+
 class PodGoneEntry(Struct, frozen=True):
     """A pod is gone: none of it runs or will run."""
 
@@ -477,5 +523,7 @@ JournalEntry = (
     | NoteEntry
     | ListenersEntry
     | FindingEntry
+    | LastOutputEntry
+    | HookEntry
     | PodGoneEntry
 )

@@ -70,10 +70,10 @@ async def probe_http(
 
 async def send_request(
     request: ProbeRequest, transport: httpx2.AsyncBaseTransport
-) -> None:
-    """Send a GET request, follow redirects and ignore the response.
+) -> str:
+    """Send a GET request, follow redirects and return the answer: `HTTP 500: body`.
 
-    A short body is read to its end all the same.
+    Any answer will do. A short body is read to its end, and none of a longer one.
 
     Raises:
         GoError: there is no response; `PlainHTTPResponseError` for one without TLS.
@@ -81,12 +81,14 @@ async def send_request(
     exchange = _RequestChain(request, transport)
     try:
         async with exchange.answer() as response:
-            await _drain(response, MAX_BODY_BYTES)
+            body = to_text(await _drain(response, MAX_BODY_BYTES))
     except (GoError, httpx2.TransportError) as error:
         text = exchange.no_answer(str(error)).output
         if isinstance(error.__cause__, PlainHTTPResponseError):
             raise PlainHTTPResponseError(text) from error
         raise GoError(text) from error
+    status = f"HTTP {response.status_code:03}"
+    return f"{status}: {body}" if body else status
 
 
 def _judge(answer: HTTPAnswer, body: str, redirect_warning: str) -> Attempt:
@@ -203,14 +205,15 @@ def _target(url: GoURL, location: str) -> GoURL:
         raise GoError(text) from error
 
 
-async def _drain(response: httpx2.Response, limit: int) -> None:
-    """Read and drop a short body, as Go does to reuse connections."""
+async def _drain(response: httpx2.Response, limit: int) -> bytes:
+    """Read a short body, as Go does to reuse connections; return what came of it."""
     length = parse_length(_header(response, b"content-length"))
     if length is None or length <= limit:
         try:
-            await _read_at_most(response, limit)
+            return await _read_at_most(response, limit)
         except httpx2.ReadError:
-            return
+            return b""
+    return b""
 
 
 async def _read_at_most(response: httpx2.Response, limit: int) -> bytes:

@@ -118,18 +118,17 @@ class LifecycleHookRunner:
         open_transport = self._open_transport or OneShotTransport
         transport = open_transport(PodRoute(operation.pod_ip, self._dial_address))
         if not rules.consistent_http_hooks:
-            await send_request(build_bare_request(action, host, port), transport)
-            return HookResult()
+            bare = build_bare_request(action, host, port)
+            return HookResult(await send_request(bare, transport))
         try:
-            await send_request(build(action), transport)
+            return HookResult(await send_request(build(action), transport))
         except PlainHTTPResponseError as refused:
             plain = build(replace(action, scheme="HTTP"))
             try:
-                await send_request(_remove_authorization(plain), transport)
+                answer = await send_request(_remove_authorization(plain), transport)
             except GoError:
                 raise refused from None
-            return HookResult(fallback_host=plain.url.host)
-        return HookResult()
+            return HookResult(answer, fallback_host=plain.url.host)
 
 
 def _remove_authorization(request: ProbeRequest) -> ProbeRequest:

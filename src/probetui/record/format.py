@@ -27,7 +27,7 @@ from probetui.k8s.api.status import POD_STATUS
 from probetui.k8s.event import EventType
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import HTTPHeader, ProbeType
-from probetui.k8s.runtime import ListenerScope, SocketAddress
+from probetui.k8s.runtime import ListenerScope, LogLine, SocketAddress
 from probetui.k8s.status import PodStatus
 from probetui.kubelet.journal import (
     BackoffEntry,
@@ -38,7 +38,10 @@ from probetui.kubelet.journal import (
     ExitCause,
     FindingEntry,
     Gate,
+    HookEntry,
+    HookType,
     JournalEntry,
+    LastOutputEntry,
     LifecycleStep,
     ListenersEntry,
     NoteEntry,
@@ -574,6 +577,48 @@ class FindingRecord(PodFields, frozen=True, kw_only=True, tag="finding"):
     cause: Count | None
 
 
+class LogLineRecord(Struct, frozen=True):
+    """One line that a container printed; `at` is null where the runtime keeps none."""
+
+    at: Instant | None
+    text: MaskedText
+    stderr: Annotated[bool, At("is_stderr"), OMIT_DEFAULT] = False
+
+
+class LastOutputRecord(PodFields, frozen=True, kw_only=True, tag="output"):
+    """What an instance of a container printed last, read once it had exited.
+
+    At most ten lines and 2 KiB. `lines` is null where the log could not be read, for
+    which `problem` is the reason. `message` is the termination message.
+    """
+
+    entry: ClassVar = LastOutputEntry
+
+    container: ContainerName
+    container_id: str = field(name="containerID")
+    restart_count: Integer = field(name="restartCount")
+    lines: list[LogLineRecord] | None
+    message: MaskedText
+    problem: str
+
+
+class HookRecord(PodFields, frozen=True, kw_only=True, tag="hook"):
+    """A lifecycle hook has started, or has ended at `endedAt`.
+
+    `output` is what a command printed or a server answered; `error` why it failed.
+    """
+
+    entry: ClassVar = HookEntry
+
+    container: ContainerName
+    container_id: str = field(name="containerID")
+    hook: HookType
+    started_at: Instant = field(name="startedAt")
+    ended_at: Instant | None = field(name="endedAt")
+    error: MaskedText | None
+    output: MaskedText
+
+
 class GoneRecord(PodFields, frozen=True, kw_only=True, tag="gone"):
     """A pod has ended for good."""
 
@@ -614,6 +659,8 @@ AnyRecord = (
     | NoteRecord
     | ListenersRecord
     | FindingRecord
+    | LastOutputRecord
+    | HookRecord
     | GoneRecord
     | InputRecord
     | RewindRecord
@@ -652,6 +699,7 @@ VALUE_KINDS: Mapping[type[Struct], type[Any]] = {
     HTTPAnswerRecord: HTTPAnswer,
     HeaderRecord: HTTPHeader,
     RedirectRecord: Redirect,
+    LogLineRecord: LogLine,
 }
 """What the objects within a line are."""
 

@@ -220,9 +220,9 @@ def test_an_empty_script_is_valid() -> None:
         pytest.param(
             "containers:\n  app: {livenes: failure}\n",
             "script.yaml:2:9: containers.app.livenes: there is no such field, did you "
-            'mean "liveness"? (has: lasts, exitCode, stopsAfter, stopCode, oomKilled, '
-            "createError, startError, listens, preStop, postStart, liveness, "
-            "readiness, startup)",
+            'mean "liveness"? (has: lasts, exitCode, prints, stopsAfter, stopCode, '
+            "oomKilled, createError, startError, listens, preStop, postStart, "
+            "liveness, readiness, startup)",
             id="unknown field",
         ),
         pytest.param(

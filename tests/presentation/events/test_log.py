@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from probetui.k8s.event import Event, EventType
-from probetui.k8s.runtime import Listeners, ListenerScope, SocketAddress
+from probetui.k8s.runtime import Listeners, ListenerScope, LogLine, SocketAddress
 from probetui.k8s.status import PodStatus
 from probetui.kubelet.journal import (
     BackoffEntry,
@@ -17,7 +17,10 @@ from probetui.kubelet.journal import (
     EventEntry,
     ExitCause,
     FindingEntry,
+    HookEntry,
+    HookType,
     JournalEntry,
+    LastOutputEntry,
     LifecycleStep,
     ListenersEntry,
     NoteEntry,
@@ -219,6 +222,26 @@ def test_the_first_start_is_no_restart() -> None:
             id="exec",
         ),
         pytest.param(
+            LastOutputEntry(
+                1, NOW, "uid-demo", "app", FIRST, 0, (LogLine(None, "no database"),)
+            ),
+            "output",
+            "no database",
+            id="output",
+        ),
+        pytest.param(
+            LastOutputEntry(1, NOW, "uid-demo", "app", FIRST, 0, None, "", "gone"),
+            "output",
+            "its last output could not be read: gone",
+            id="no output",
+        ),
+        pytest.param(
+            HookEntry(1, NOW, "uid-demo", "app", FIRST, HookType.PRE_STOP, NOW, NOW),
+            "hook",
+            "preStop succeeded after 0ms",
+            id="hook",
+        ),
+        pytest.param(
             PodGoneEntry(1, NOW, "uid-demo"),
             "gone",
             "the pod has ended for good: nothing of it runs",
@@ -407,3 +430,33 @@ def test_the_exit_right_before_a_restart_is_no_earlier_exit() -> None:
     assert format_no_wait(a_decision(30, 0, 10)) == (
         "no wait: previous exit was 30s ago, no window yet, next window 10s"
     )
+
+
+def test_what_an_instance_printed_last_is_in_the_row_of_its_exit() -> None:
+    log = EventLog(RULES)
+    printed = (LogLine(None, "no database"), LogLine(None, ""))
+
+    exited = log.add_entry(a_step(LifecycleStep.EXITED, exit_code=3), NAMES)
+    output = log.add_entry(
+        LastOutputEntry(2, NOW, "uid-demo", "liveness", FIRST, 2, printed),
+        NAMES,
+    )
+    failed = log.add_entry(
+        HookEntry(
+            3, NOW, "uid-demo", "app", FIRST, HookType.PRE_STOP, NOW, NOW, "boom"
+        ),
+        NAMES,
+    )
+
+    assert exited is not None
+    assert output is not None
+    assert failed is not None
+    assert (output.row, output.word) == (exited.row, "EXIT 3")
+    assert output.words == "exited on its own: no database"
+    assert failed.is_fault
+
+
+def test_an_instance_that_printed_nothing_has_no_line_for_it() -> None:
+    entry = LastOutputEntry(2, NOW, "uid-demo", "app", FIRST, 0, ())
+
+    assert EventLog(RULES).add_entry(entry, NAMES) is None

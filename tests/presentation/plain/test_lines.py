@@ -11,7 +11,13 @@ from msgspec.structs import replace
 from probetui.k8s.event import Event, EventType
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import ProbeKey, ProbeType
-from probetui.k8s.runtime import ContainerID, Listeners, ListenerScope, SocketAddress
+from probetui.k8s.runtime import (
+    ContainerID,
+    Listeners,
+    ListenerScope,
+    LogLine,
+    SocketAddress,
+)
 from probetui.k8s.status import PodStatus
 from probetui.kubelet.journal import (
     BackoffEntry,
@@ -20,7 +26,10 @@ from probetui.kubelet.journal import (
     Exit,
     ExitCause,
     FindingEntry,
+    HookEntry,
+    HookType,
     JournalEntry,
+    LastOutputEntry,
     LifecycleStep,
     ListenersEntry,
     NoteEntry,
@@ -495,6 +504,40 @@ def test_a_pull_is_printed() -> None:
     )
 
     assert len(lines) == 2
+
+
+def test_what_a_container_printed_last_follows_its_exit() -> None:
+    printed = (LogLine(None, "opens hunter22"), LogLine(None, "no hunter22: \x1b[2J"))
+    entry = LastOutputEntry(1, NOW, DEMO.uid, "liveness", FIRST, 0, printed, "bye\n")
+    nothing = replace(entry, lines=(), message="")
+    unreadable = replace(entry, lines=None, message="", problem="no such log")
+    mask = Mask(["hunter22"])
+
+    lines = lines_of(the_lines(mask=mask), entry, nothing, unreadable)
+    verbose = lines_of(the_lines(mask=mask, is_verbose=True), entry, nothing)
+
+    assert [line.partition(" ")[2] for line in lines] == [
+        r'demo/liveness printed "no ***: \x1b[2J"',
+        'demo/liveness last output unreadable "no such log"',
+    ]
+    assert [line.partition(" ")[2] for line in verbose] == [
+        (
+            r'demo/liveness printed "opens ***\nno ***: \x1b[2J" '
+            'termination-message "bye"'
+        ),
+        "demo/liveness printed nothing",
+    ]
+
+
+def test_a_hook_is_printed_when_it_has_ended() -> None:
+    running = HookEntry(1, NOW, DEMO.uid, "liveness", FIRST, HookType.POST_START, NOW)
+    failed = replace(running, ended_at=NOW + 3 * _SECOND, error="exited with 3: boom")
+
+    lines = lines_of(the_lines(), running, failed)
+
+    assert [line.partition(" ")[2] for line in lines] == [
+        'demo/liveness postStart hook failed after 3.0s "exited with 3: boom"'
+    ]
 
 
 def test_a_wait_is_printed_once() -> None:

@@ -11,7 +11,6 @@ from probetui.analysis.causes.cause import (
     Cause,
     CauseSubject,
     Evidence,
-    Hook,
 )
 from probetui.analysis.causes.kinds import CauseKind
 from probetui.analysis.container_history import (
@@ -33,7 +32,7 @@ from probetui.k8s.status import (
     Terminated,
     Waiting,
 )
-from probetui.kubelet.journal import ExitCause, TickEntry
+from probetui.kubelet.journal import ExitCause, HookType, TickEntry
 from probetui.kubelet.outcome import Result
 from probetui.kubelet_rules import KubeletRules
 
@@ -122,7 +121,7 @@ class WhyCase:
         quirk: CauseKind | None = None,
         *,
         probe: ProbeType | None = None,
-        hook: Hook | None = None,
+        hook: HookType | None = None,
         name: str = "",
         evidence: Evidence = NO_EVIDENCE,
     ) -> Cause:
@@ -268,6 +267,9 @@ class WhyCase:
         last = self.last
         if self.container.post_start is None or last is None or not self.is_up:
             return False
+        if (hook := last.hook(HookType.POST_START)) is not None:
+            return hook.ended_at is None
+        # Old records have no hooks, and a hook that only sleeps is none of the runtime.
         if any(self.hook_failures(FAILED_POST_START, last)):
             return False
         if any(later.was_touched_since(last.started_at) for later in self.later):

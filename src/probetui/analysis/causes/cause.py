@@ -12,14 +12,12 @@ from probetui.analysis.causes.kinds import CauseKind
 from probetui.analysis.causes.probe_failure import ProbeFailure
 from probetui.analysis.container_history import ContainerInstance
 from probetui.k8s.probe import ProbeType
-from probetui.kubelet.journal import BackoffEntry, ListenersEntry, TickEntry
-
-
-class Hook(StrEnum):
-    """A lifecycle hook, by its name in a manifest."""
-
-    POST_START = "postStart"
-    PRE_STOP = "preStop"
+from probetui.kubelet.journal import (
+    BackoffEntry,
+    HookType,
+    ListenersEntry,
+    TickEntry,
+)
 
 
 class CauseSubject(Struct, frozen=True):
@@ -34,7 +32,7 @@ class CauseSubject(Struct, frozen=True):
 
     container: str = ""
     probe: ProbeType | None = None
-    hook: Hook | None = None
+    hook: HookType | None = None
     name: str = ""
 
 

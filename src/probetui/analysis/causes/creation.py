@@ -11,13 +11,14 @@ computeInitContainerActions.
 from __future__ import annotations
 
 from probetui.analysis.causes.case import WhyCase
-from probetui.analysis.causes.cause import Cause, Evidence, Hook
+from probetui.analysis.causes.cause import Cause, Evidence
 from probetui.analysis.causes.deletion import deletion_waits, pod_being_deleted
 from probetui.analysis.causes.kinds import CauseKind
 from probetui.analysis.causes.obstacles import of_the_pod, own_reason, pulling
 from probetui.analysis.causes.rows import Row
 from probetui.k8s.probe import ProbeType
 from probetui.k8s.status import PodPhase
+from probetui.kubelet.journal import HookType
 
 
 def pod_ended_first(case: WhyCase) -> Cause | None:
@@ -115,7 +116,7 @@ def _waits_for_hook(case: WhyCase, other: WhyCase) -> Cause:
         CauseKind.WAITS_FOR_POST_START_HOOK,
         None if last is None else last.started_at,
         other.why,
-        hook=Hook.POST_START,
+        hook=HookType.POST_START,
         name=other.container.name,
         evidence=Evidence(instance=case.last),
     )

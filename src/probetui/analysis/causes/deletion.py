@@ -14,14 +14,14 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from probetui.analysis.causes.case import WhyCase
-from probetui.analysis.causes.cause import Cause, Evidence, Hook
+from probetui.analysis.causes.cause import Cause, Evidence
 from probetui.analysis.causes.endings import end_cause
 from probetui.analysis.causes.kinds import CauseKind
 from probetui.analysis.causes.obstacles import pulling
 from probetui.analysis.causes.rows import Row, first_of
 from probetui.analysis.container_history import FAILED_PRE_STOP, ContainerInstance
 from probetui.k8s.probe import SleepAction
-from probetui.kubelet.journal import ContainerEntry, ExitCause
+from probetui.kubelet.journal import ContainerEntry, ExitCause, HookType
 
 _SECOND = timedelta(seconds=1)
 _AT_POD_END = frozenset({ExitCause.DELETE, ExitCause.POD})
@@ -77,7 +77,9 @@ def pre_stop_hook_running(case: WhyCase) -> Cause | None:
     last, stop = _stop_of(case)
     if stop is None or last is None or not _runs_pre_stop(case, stop):
         return None
-    if any(case.hook_failures(FAILED_PRE_STOP, last)):
+    hook = last.hook(HookType.PRE_STOP)
+    has_ended = hook is not None and hook.ended_at is not None
+    if has_ended or any(case.hook_failures(FAILED_PRE_STOP, last)):
         return None
     until = ends_at = grace_end(stop)
     handler = case.container.pre_stop
@@ -89,7 +91,7 @@ def pre_stop_hook_running(case: WhyCase) -> Cause | None:
         CauseKind.PRE_STOP_HOOK_RUNNING,
         stop.at,
         end_cause(case, last),
-        hook=Hook.PRE_STOP,
+        hook=HookType.PRE_STOP,
         evidence=Evidence(instance=last, until=until),
     )
 
@@ -159,7 +161,7 @@ def running_sync(case: WhyCase) -> Cause | None:
             return other.cause(
                 CauseKind.POST_START_HOOK_RUNNING,
                 last.started_at,
-                hook=Hook.POST_START,
+                hook=HookType.POST_START,
                 evidence=Evidence(instance=last),
             )
     return None

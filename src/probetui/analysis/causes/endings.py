@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
 from probetui.analysis.causes.case import WhyCase
-from probetui.analysis.causes.cause import Cause, Evidence, Hook
+from probetui.analysis.causes.cause import Cause, Evidence
 from probetui.analysis.causes.kinds import CauseKind
 from probetui.analysis.causes.probe_cause import probe_cause
 from probetui.analysis.container_history import (
@@ -22,6 +22,7 @@ from probetui.kubelet.journal import (
     BackoffEntry,
     ContainerEntry,
     ExitCause,
+    HookType,
 )
 from probetui.kubelet.kuberuntime.grace_period import KillReason
 from probetui.kubelet.kuberuntime.restart import restarts_all_after
@@ -138,7 +139,7 @@ def _hook_failed(case: WhyCase, instance: ContainerInstance) -> Cause | None:
         CauseKind.KILLED_BY_POST_START_HOOK,
         end,
         quirk=_how(case, instance),
-        hook=Hook.POST_START,
+        hook=HookType.POST_START,
         evidence=Evidence(
             instance=instance,
             message=next(case.hook_failures(FAILED_POST_START, instance), ""),

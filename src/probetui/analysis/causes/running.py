@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from probetui.analysis.causes.case import WhyCase
-from probetui.analysis.causes.cause import Cause, Evidence, Hook
+from probetui.analysis.causes.cause import Cause, Evidence
 from probetui.analysis.causes.deletion import (
     deletion_waits,
     pod_being_deleted,
@@ -18,6 +18,7 @@ from probetui.analysis.causes.probe_cause import probe_cause
 from probetui.analysis.causes.rows import Row
 from probetui.analysis.readiness import NotReady, Obstacle
 from probetui.k8s.probe import ProbeType
+from probetui.kubelet.journal import HookType
 from probetui.kubelet.outcome import Result
 
 _NO_TIME, _SECOND = timedelta(), timedelta(seconds=1)
@@ -54,7 +55,7 @@ def post_start_hook_running(case: WhyCase) -> Cause | None:
     return case.cause(
         CauseKind.POST_START_HOOK_RUNNING,
         last.started_at,
-        hook=Hook.POST_START,
+        hook=HookType.POST_START,
         evidence=Evidence(instance=last),
     )
 

@@ -216,6 +216,7 @@ class EnginePlan(Plan, frozen=True):
             restarts=options.act,
             freezes=options.freeze,
             tells_findings=not options.no_findings,
+            keeps_evidence=True,
             sources=self.desired.sources,
         )
         is_fresh = options.kubelet_age == "fresh"

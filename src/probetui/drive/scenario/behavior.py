@@ -87,6 +87,7 @@ class InstanceBehavior(Struct, frozen=True):
         listens: where it listens; None where nobody knows, and connections succeed.
         answers: the answers to its probes; other probe types are answered by the
             world's `probing`.
+        prints: what it prints before it exits; None if the script does not say.
     """
 
     lasts: timedelta | None = None
@@ -98,6 +99,7 @@ class InstanceBehavior(Struct, frozen=True):
     start_error: str = ""
     listens: tuple[SocketAddress, ...] | None = None
     answers: Mapping[ProbeType, ResultPhases] = NO_PHASES
+    prints: str | None = None
 
 
 HEALTHY = ProbeAnswer(Attempt(ProbeResult.SUCCESS))

@@ -47,7 +47,7 @@ from probetui.record.values import parse_session_instant
 _NEVER = "never"
 _OF_A_SCENARIO = ("start", "containers", "images", "volumes", "sandbox", "do")
 _OF_A_LIFE = (
-    *("lasts", "exitCode", "stopsAfter", "stopCode", "oomKilled"),
+    *("lasts", "exitCode", "prints", "stopsAfter", "stopCode", "oomKilled"),
     *("createError", "startError", "listens", "preStop", "postStart"),
 )
 _ENDPOINT = re.compile(r"(?P<address>\[[0-9a-f:]+\]|[0-9.]+):(?P<port>[0-9]{1,5})")
@@ -169,6 +169,7 @@ class _ScenarioReader(FieldReader):
             start_error=self.one(fields, "startError", path, self.text, ""),
             listens=self.one(fields, "listens", path, self._endpoints, None),
             answers=answers,
+            prints=self.one(fields, "prints", path, self.text, None),
         )
         return _InstanceScript(
             life,

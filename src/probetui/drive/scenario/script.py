@@ -5,6 +5,7 @@
       web:                             # or pod/web; one life, or a list: the first,
         - lasts: 20s                   # the second, ..., the last again and again
           exitCode: 1
+          prints: "FATAL: no database" # before it exits
           stopsAfter: never            # once asked to end; or a length of time
           stopCode: 143
           preStop: 3s                  # how long the hook takes; so does postStart

@@ -13,6 +13,7 @@ from operator import attrgetter
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from probetui.drive.logs import LAST_LINES
 from probetui.drive.scenario.behavior import (
     NO_TIME,
     InstanceBehavior,
@@ -23,7 +24,7 @@ from probetui.drive.scenario.behavior import (
     answer_success,
     answer_too_late,
 )
-from probetui.engine.inputs import Fact, ListenersFound
+from probetui.engine.inputs import Fact, LastOutputRead, ListenersFound
 from probetui.errors import GoError
 from probetui.k8s.probe import (
     ExecAction,
@@ -37,6 +38,7 @@ from probetui.k8s.runtime import (
     ContainerID,
     Listeners,
     ListenerScope,
+    LogLine,
     RuntimeContainerStatus,
     RuntimePodStatus,
     RuntimeState,
@@ -58,6 +60,7 @@ from probetui.kubelet.effects import (
     Operation,
     PulledImage,
     PullImage,
+    ReadLastOutput,
     Relist,
     RemoveContainer,
     RemovePodSandbox,
@@ -181,6 +184,18 @@ class World:
                 return now, ImagesListed()
             case FindListeners(container_id):
                 return now, self._find_listeners(container_id)
+            case ReadLastOutput(container_id):
+                return now, self._last_output(container_id)
+
+    def _last_output(self, container_id: ContainerID) -> LastOutputRead:
+        """Return the end of what the script says that an instance prints."""
+        is_here = container_id in self._pod_of
+        printed = self._life(container_id).prints if is_here else None
+        if printed is None:
+            return LastOutputRead(container_id, None)
+        at = self._container(container_id).finished_at
+        lines = printed.splitlines()[-LAST_LINES:]
+        return LastOutputRead(container_id, tuple(LogLine(at, line) for line in lines))
 
     def take_interrupted_hooks(self) -> list[tuple[datetime, OperationFinished]]:
         """Return the facts, and instants, of hooks that end before their planned time.

@@ -30,6 +30,7 @@ from probetui.kubelet.effects import (
     GetRuntimeStatus,
     InjectFault,
     ListImages,
+    ReadLastOutput,
     Relist,
     RunOperation,
     RunProbe,
@@ -185,7 +186,7 @@ class _OtherSession:
                 self._in_flight[operation_id] = effect
             case Relist() | GetRuntimeStatus() | ListImages():
                 self._awaited[type(effect)] = effect
-            case FindListeners():
+            case FindListeners() | ReadLastOutput():
                 pass  # No effect waits for an answer.
 
     def _remove_pending(self, item: Input | None) -> None:

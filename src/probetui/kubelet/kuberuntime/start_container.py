@@ -21,7 +21,7 @@ from probetui.kubelet.effects import (
 )
 from probetui.kubelet.images.image_manager import ImageManager
 from probetui.kubelet.images.keyring import find_pull_secrets
-from probetui.kubelet.journal import LifecycleStep
+from probetui.kubelet.journal import ExitCause, LifecycleStep
 from probetui.kubelet.kuberuntime.container_config import make_container_config
 from probetui.kubelet.kuberuntime.container_hash import container_hash
 from probetui.kubelet.kuberuntime.container_lifecycle import ContainerLifecycle
@@ -228,6 +228,7 @@ class ContainerStarter:
             instance,
             KillReason.FAILED_POST_START_HOOK,
             KillReason.FAILED_POST_START_HOOK,
+            ExitCause.POST_START_HOOK,
         )
         # The kubelet logs an error of this kill and goes on; so do the events.
         yield from self._killer.kill_container(pod, kill, sandbox.pod_ip, outcome.at)

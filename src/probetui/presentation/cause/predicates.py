@@ -15,8 +15,9 @@ from probetui.analysis.causes.cause import Cause
 from probetui.analysis.causes.kinds import CauseKind
 from probetui.durations import format_age, format_countdown
 from probetui.k8s.probe import ProbeType
-from probetui.kubelet.journal import ContainerEntry
+from probetui.kubelet.journal import ContainerEntry, HookType
 from probetui.presentation.cause.probe_failure import failure_clause
+from probetui.presentation.container.evidence import hook_text, last_line, shortened
 from probetui.presentation.container.exits import signal_name
 from probetui.presentation.text.view import View
 from probetui.presentation.tick.why import attempt_predicate
@@ -320,9 +321,10 @@ def _killed_by_probe(cause: Cause, words: Words) -> str:
 
 
 def _killed_by_hook(cause: Cause, words: Words) -> str:
-    return _killed("its postStart hook failed")(cause, words) + words.said(
-        cause.evidence.message
-    )
+    instance = cause.evidence.instance
+    hook = None if instance is None else instance.hook(HookType.POST_START)
+    said = cause.evidence.message if hook is None else hook_text(hook)
+    return _killed("its postStart hook failed")(cause, words) + words.said(said)
 
 
 def _killed_by_deadline(cause: Cause, words: Words) -> str:
@@ -359,6 +361,14 @@ def _when_it_ended(cause: Cause, words: Words) -> str:
     return f"{at}, {most}{length} after its start"
 
 
+def _printed(cause: Cause, words: Words) -> str:
+    """Return the last line that an instance printed, as the end of a sentence."""
+    instance = cause.evidence.instance
+    output = None if instance is None else instance.output
+    text = "" if output is None else last_line(output)
+    return f'; its last line was "{shortened(words.view.safe(text))}"' if text else ""
+
+
 def _code(cause: Cause) -> int:
     instance = cause.evidence.instance
     exited = None if instance is None else instance.exited
@@ -374,17 +384,18 @@ def _signal(cause: Cause) -> str:
 def _killed_by_another(cause: Cause, words: Words) -> str:
     return (
         f"ended with the exit code of {_signal(cause)}{_when_it_ended(cause, words)}; "
-        "the kubelet sent none"
+        f"the kubelet sent none{_printed(cause, words)}"
     )
 
 
 def _out_of_memory(cause: Cause, words: Words) -> str:
     end = _when_it_ended(cause, words)
     if _signal(cause) == "SIGKILL":
-        return f"was killed by the kernel{end}: it was out of memory"
+        reason = f"it was out of memory{_printed(cause, words)}"
+        return f"was killed by the kernel{end}: {reason}"
     return (
         f"exited by itself with {_code(cause)}{end}, after the kernel had killed a "
-        "process of it: it was out of memory"
+        f"process of it: it was out of memory{_printed(cause, words)}"
     )
 
 
@@ -393,11 +404,13 @@ def _start_failed(cause: Cause, words: Words) -> str:
 
 
 def _exited(cause: Cause, words: Words) -> str:
-    return f"exited by itself with {_code(cause)}{_when_it_ended(cause, words)}"
+    end = f"{_when_it_ended(cause, words)}{_printed(cause, words)}"
+    return f"exited by itself with {_code(cause)}{end}"
 
 
 def _crashed(cause: Cause, words: Words) -> str:
-    return f"was ended by {_signal(cause)}{_when_it_ended(cause, words)}"
+    end = f"{_when_it_ended(cause, words)}{_printed(cause, words)}"
+    return f"was ended by {_signal(cause)}{end}"
 
 
 def _unseen(_cause: Cause, _words: Words) -> str:

@@ -30,6 +30,7 @@ _ASKED = {
     ExitCause.DELETE: "pod deleted",
     ExitCause.DEFINITION: "spec changed",
     ExitCause.POD: "pod stopped",
+    ExitCause.POST_START_HOOK: "postStart hook failed",
     ExitCause.RESTART_ALL: "all restarted",
     ExitCause.UNSEEN: "not watched then",
 }
@@ -41,6 +42,7 @@ _IN_SHORT = {
     ExitCause.DELETE: "pod",
     ExitCause.DEFINITION: "spec",
     ExitCause.POD: "pod",
+    ExitCause.POST_START_HOOK: "hook",
     ExitCause.RESTART_ALL: "rule",
     ExitCause.UNSEEN: "unseen",
 }
@@ -128,7 +130,7 @@ def is_failure(entry: ContainerEntry) -> bool:
     by = entry.by or ExitCause.ITSELF
     if by is ExitCause.ITSELF:
         return bool(entry.exit_code) or entry.oom_killed
-    return by in PROBE_CAUSES or by is ExitCause.USER
+    return by in PROBE_CAUSES or by in {ExitCause.USER, ExitCause.POST_START_HOOK}
 
 
 def _with_asker(ended: str, by: ExitCause, signal: str) -> str:

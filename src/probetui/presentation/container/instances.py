@@ -45,6 +45,7 @@ _KILLED = {
     ExitCause.DELETE: "pod deleted",
     ExitCause.DEFINITION: "spec changed",
     ExitCause.POD: "pod stopped",
+    ExitCause.POST_START_HOOK: "postStart hook failed",
     ExitCause.RESTART_ALL: "all restarted",
     ExitCause.UNSEEN: "ended before it was watched",
 }

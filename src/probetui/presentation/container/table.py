@@ -19,6 +19,8 @@ from probetui.kubelet.journal import (
     DryRunEntry,
     EventEntry,
     FindingEntry,
+    HookEntry,
+    LastOutputEntry,
     ListenersEntry,
     PodGoneEntry,
     StateEntry,
@@ -109,6 +111,8 @@ ContainerBoundEntry = (
     | StateEntry
     | ContainerEntry
     | BackoffEntry
+    | LastOutputEntry
+    | HookEntry
     | PodGoneEntry
 )
 

@@ -21,6 +21,7 @@ from probetui.kubelet.journal import (
     BackoffEntry,
     ContainerEntry,
     ExitCause,
+    HookType,
     TickEntry,
 )
 from probetui.kubelet.kuberuntime.grace_period import GraceSource, KillReason
@@ -33,6 +34,12 @@ from probetui.kubelet.kuberuntime.restart import (
 from probetui.kubelet.prober.gates import short_id
 from probetui.presentation.cause.answer import explain_answer, page_command
 from probetui.presentation.container.back_off import format_due, range_of_wait
+from probetui.presentation.container.evidence import (
+    hook_sentences,
+    last_line,
+    last_line_sentence,
+    output_lines,
+)
 from probetui.presentation.container.exits import (
     NEVER_STARTED,
     may_be_stopped_by_others,
@@ -63,6 +70,7 @@ _WHO = {
     ExitCause.DELETE: "The pod was deleted.",
     ExitCause.DEFINITION: "The container's spec changed, so it had to be recreated.",
     ExitCause.POD: "The whole pod was stopped.",
+    ExitCause.POST_START_HOOK: "Its postStart hook failed, so the kubelet killed it.",
     ExitCause.RESTART_ALL: (
         "Another container exited with a code on which its restart rule restarts all "
         "containers of the pod."
@@ -92,10 +100,22 @@ def end_sentences(
     The `history` may know where the container listened.
     """
     yield from _who(instance, container, view, history)
-    if instance.stopping is not None:
+    exited, output = instance.exited, instance.output
+    last: tuple[str, ...] = ()
+    if exited is not None and output is not None and not never_started(exited):
+        last = (last_line_sentence(output, view),)
+    if instance.stopping is None:
+        # It ended by itself: what it said is the reason.
+        yield from last
+    else:
         yield from _grace(instance.stopping, container, view)
-    if instance.exited is not None:
-        yield _exit(instance.exited, instance.stopping, container, view)
+    for hook in instance.hooks:
+        if hook.error is not None or hook.hook is HookType.PRE_STOP:
+            yield from hook_sentences(hook, view)
+    if exited is not None:
+        yield _exit(exited, instance.stopping, container, view)
+        if instance.stopping is not None and output is not None and last_line(output):
+            yield from last
     elif instance.stopping is not None:
         yield from _still_stopping(instance.stopping, view)
 
@@ -134,7 +154,8 @@ def _who_else(
     """Describe who ended an instance, if no probe did."""
     stopping = instance.stopping
     if stopping is not None and stopping.reason == KillReason.FAILED_POST_START_HOOK:
-        return "Its postStart hook failed, so the kubelet killed it."
+        # Old records have it as an end of the whole pod.
+        return _WHO[ExitCause.POST_START_HOOK]
     if by is ExitCause.POD:
         return _pod_stopped(history)
     exited = instance.exited
@@ -450,8 +471,12 @@ def explain_exit(instance: ContainerInstance, context: WhyContext) -> Explanatio
     sentences = [*end_sentences(instance, context.container, context.view, history)]
     if instance.exited is not None:
         sentences += backoff_sentences(history, instance, context.view, context)
-    command = () if instance.kill is None else probe_command(instance.kill, context)
-    return Explanation(subject, tuple(sentences), *command)
+    command = (
+        ("", "") if instance.kill is None else probe_command(instance.kill, context)
+    )
+    output = instance.output
+    printed = () if output is None else output_lines(output, context.view)
+    return Explanation(subject, tuple(sentences), *command, tuple(printed))
 
 
 def explain_backoff(context: WhyContext) -> Explanation | None:
@@ -588,6 +613,7 @@ def _report_ticks(
 def _paragraph(explanation: Explanation) -> Iterator[str]:
     yield explanation.subject
     yield from _indented(explanation.sentences)
+    yield from _indented(explanation.printed)
 
 
 def instance_lines(context: WhyContext) -> Iterator[str]:

@@ -10,7 +10,6 @@ from msgspec import Meta, Struct, field
 
 from probetui.analysis.causes.cause import (
     Cause,
-    Hook,
     Outlook,
     OutlookCondition,
     OutlookEvent,
@@ -25,7 +24,12 @@ from probetui.analysis.container_history import (
     fold_instances,
 )
 from probetui.k8s.api.codec import format_time
-from probetui.kubelet.journal import ExitCause
+from probetui.kubelet.journal import (
+    ExitCause,
+    HookEntry,
+    HookType,
+    LastOutputEntry,
+)
 from probetui.presentation.cause.answer import outlook_sentences, past_words
 from probetui.presentation.cause.predicates import Words, predicate
 from probetui.presentation.container.why import report_explanations, why_report
@@ -33,6 +37,7 @@ from probetui.presentation.container.why_ticket import short_lines, ticket_lines
 from probetui.presentation.report import Part, separated
 from probetui.presentation.text.view import View
 from probetui.presentation.tick.why import WhyContext, attempt_predicate
+from probetui.record.masking import Mask
 from probetui.record.wire import json_schema
 
 
@@ -100,6 +105,35 @@ class KillObject(_WhyStruct, frozen=True):
     last: str | None
 
 
+class LineObject(_WhyStruct, frozen=True):
+    """One line that a container printed; `at` is null where it is not known."""
+
+    at: APITime | None
+    text: str
+    stderr: bool
+
+
+class OutputObject(_WhyStruct, frozen=True):
+    """What an instance printed last, and its termination message.
+
+    `lines` is null where the log could not be read; `problem` is the reason.
+    """
+
+    lines: list[LineObject] | None
+    message: str
+    problem: str
+
+
+class HookObject(_WhyStruct, frozen=True):
+    """A lifecycle hook that ran; the seconds are null while it runs."""
+
+    hook: HookType
+    started_at: APITime | None
+    seconds: float | None
+    error: str | None
+    output: str
+
+
 class InstanceObject(_WhyStruct, frozen=True):
     """An instance of a container; null stands for what is not known, or not yet."""
 
@@ -112,6 +146,8 @@ class InstanceObject(_WhyStruct, frozen=True):
     by: ExitCause | None
     grace_period_seconds: int | None
     killed_by: KillObject | None
+    last_output: OutputObject | None
+    hooks: list[HookObject]
 
 
 class InstanceRunObject(_WhyStruct, frozen=True):
@@ -148,7 +184,7 @@ class CauseObject(_WhyStruct, frozen=True):
     page: CauseKind
     container: str
     probe: str | None
-    hook: Hook | None
+    hook: HookType | None
     name: str | None
     since: APITime | None
     sentence: str
@@ -204,11 +240,14 @@ _SCHEMA_NAMES: Mapping[type, str] = {
     OutlookEvent: "Event",
     ExitCause: "By",
     ExplanationObject: "Explanation",
-    Hook: "Hook",
+    HookObject: "HookRun",
+    HookType: "Hook",
     InstanceObject: "Instance",
     InstanceRunObject: "InstanceRun",
     KillObject: "Kill",
+    LineObject: "Line",
     OutlookObject: "Outlook",
+    OutputObject: "Output",
     RemedyObject: "Remedy",
     WhyObject: "Container",
 }
@@ -309,6 +348,35 @@ def _instance(instance: ContainerInstance, view: View) -> InstanceObject:
             threshold=kill.run.threshold,
             last=attempt_predicate(kill.attempts[-1], view) if kill.attempts else None,
         ),
+        last_output=None
+        if instance.output is None
+        else _output(instance.output, view.mask),
+        hooks=[_hook(hook, view.mask) for hook in instance.hooks],
+    )
+
+
+def _output(entry: LastOutputEntry, mask: Mask) -> OutputObject:
+    lines = entry.lines
+    return OutputObject(
+        None
+        if lines is None
+        else [
+            LineObject(format_time(line.at), mask.text(line.text), line.is_stderr)
+            for line in lines
+        ],
+        mask.text(entry.message),
+        entry.problem,
+    )
+
+
+def _hook(hook: HookEntry, mask: Mask) -> HookObject:
+    ended_at = hook.ended_at
+    return HookObject(
+        hook.hook,
+        format_time(hook.started_at),
+        None if ended_at is None else (ended_at - hook.started_at).total_seconds(),
+        None if hook.error is None else mask.text(hook.error),
+        mask.text(hook.output),
     )
 
 

@@ -48,6 +48,8 @@ def _ticket(
     for explanation in report_explanations(context, session, pod_uid):
         yield from ("", f"**{markdown_line(explanation.subject)}**", "")
         yield from (f"- {markdown_line(line)}" for line in explanation.sentences)
+        heading, *printed = explanation.printed or ("",)
+        yield from _titled(heading, printed)
         yield from _repeat(explanation)
     if context.answer and (page := page_command(context.answer)):
         yield from ("", f"More: {code_span(page)}")

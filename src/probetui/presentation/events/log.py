@@ -32,7 +32,9 @@ from probetui.kubelet.journal import (
     EventEntry,
     ExitCause,
     FindingEntry,
+    HookEntry,
     JournalEntry,
+    LastOutputEntry,
     LifecycleStep,
     ListenersEntry,
     NoteEntry,
@@ -48,6 +50,11 @@ from probetui.kubelet.outcome import Result
 from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.problem import Severity
 from probetui.presentation.container.back_off import format_due, range_of_wait
+from probetui.presentation.container.evidence import (
+    hook_outcome,
+    hook_text,
+    last_line,
+)
 from probetui.presentation.container.exits import (
     exit_cause,
     first_signal_text,
@@ -170,7 +177,7 @@ class EventLog:
             return found
         return replace(found, row=found.sequence)
 
-    def _line(  # noqa: C901  # one arm per kind
+    def _line(  # noqa: C901, PLR0912  # one arm per kind
         self, entry: JournalEntry, names: Mapping[str, str], pods: Mapping[str, Pod]
     ) -> EventLine | None:
         match entry:
@@ -200,6 +207,10 @@ class EventLog:
             case FindingEntry(rule=rule):
                 role = _ROLES[severity_of(rule)]
                 return _line(entry, names, "finding", rule, finding_text(entry), role)
+            case LastOutputEntry():
+                return self._last_output(entry, names)
+            case HookEntry():
+                return _hook(entry, names)
             case PodGoneEntry():
                 return _line(entry, names, "state", "gone", _GONE, Role.PLAIN)
             case _:
@@ -267,7 +278,10 @@ class EventLog:
                 shown = _line(entry, names, "state", "exit", format_exit(entry))
                 role = Role.KILL if is_failure(entry) else Role.STRONG
                 word = f"EXIT {entry.exit_code or 0}"
-                return replace(shown, word=word, words=exit_cause(entry), role=role)
+                threads.exit_line = replace(
+                    shown, word=word, words=exit_cause(entry), role=role
+                )
+                return threads.exit_line
             case LifecycleStep.GONE:
                 reason, message = "gone", "disappeared from the runtime while it ran"
             case LifecycleStep.WOULD_STOP:
@@ -281,6 +295,29 @@ class EventLog:
             case _:
                 return None
         return _line(entry, names, "state", reason, message)
+
+    def _last_output(
+        self, entry: LastOutputEntry, names: Mapping[str, str]
+    ) -> EventLine | None:
+        """Return what an instance printed last, in the row of its exit."""
+        if entry.lines is None:
+            text = f"its last output could not be read: {entry.problem}"
+        else:
+            text = last_line(entry)
+        if not text:
+            return None
+        shown = _line(entry, names, "state", "output", text)
+        threads = self._threads_of((entry.pod_uid, entry.container_name))
+        exited = threads.exit_line
+        if exited is None or threads.exited_id != entry.container_id:
+            return shown
+        return replace(
+            shown,
+            row=exited.sequence,
+            word=exited.word,
+            words=f"{exited.words}: {text}",
+            role=exited.role,
+        )
 
     def _backoff(
         self, entry: BackoffEntry, names: Mapping[str, str]
@@ -342,6 +379,7 @@ class _Threads(Struct):
     rows_of_ticks: dict[int, int] = field(default_factory=dict)
     exited_at: datetime | None = None
     exited_id: ContainerID = NO_CONTAINER
+    exit_line: EventLine | None = None
     start_row: int = 0
     start_at: datetime | None = None
     kill_row: int = 0
@@ -609,6 +647,22 @@ def _user(entry: UserEntry) -> EventLine:
         words=words,
         role=Role.ACCENT,
     )
+
+
+def _hook(entry: HookEntry, names: Mapping[str, str]) -> EventLine:
+    """Return what a lifecycle hook did; the story leaves out all but failures."""
+    outcome, text = hook_outcome(entry), hook_text(entry)
+    message = f"{entry.hook} {outcome}{f': {text}' if text else ''}"
+    has_failed = entry.error is not None
+    shown = _line(
+        entry,
+        names,
+        "state",
+        "hook",
+        message,
+        Role.WARNING if has_failed else Role.MUTED,
+    )
+    return replace(shown, is_state=not has_failed)
 
 
 def _dry_run(entry: DryRunEntry, names: Mapping[str, str]) -> EventLine:

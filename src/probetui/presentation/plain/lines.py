@@ -26,7 +26,9 @@ from probetui.kubelet.journal import (
     EventEntry,
     ExitCause,
     FindingEntry,
+    HookEntry,
     JournalEntry,
+    LastOutputEntry,
     LifecycleStep,
     ListenersEntry,
     NoteEntry,
@@ -45,6 +47,12 @@ from probetui.kubelet.runtime.go_format import go_quote
 from probetui.kubelet_rules import KubeletRules
 from probetui.presentation.cause.probe_failure import failure_clause
 from probetui.presentation.container.back_off import range_of_wait, rounded_up
+from probetui.presentation.container.evidence import (
+    hook_outcome,
+    hook_text,
+    last_line,
+    own_message,
+)
 from probetui.presentation.container.exits import (
     grace_fields,
     is_after_grace,
@@ -118,7 +126,7 @@ def format_entry(
             return f"{where} {_format_fact(entry, pods.get(pod_uid), rules)}"
 
 
-def _format_fact(
+def _format_fact(  # noqa: C901  # one arm per kind
     entry: ContainerBoundEntry, pod: Pod | None, rules: KubeletRules
 ) -> str:
     match entry:
@@ -139,6 +147,10 @@ def _format_fact(
             return f"{key.probe_type.lower()} refused {go_quote(refusal_text(entry))}"
         case FindingEntry(key=key):
             return f"{key.probe_type.lower()} {_finding(entry)}"
+        case LastOutputEntry():
+            return _last_output(entry)
+        case HookEntry(hook=hook):
+            return f"{hook} hook {hook_outcome(entry)}"
         case PodGoneEntry():
             return "gone"
 
@@ -302,6 +314,10 @@ class PlainLines:
             text += self._output(entry)
         elif isinstance(entry, DryRunEntry):
             text += self._printed(entry.attempts)
+        elif isinstance(entry, LastOutputEntry):
+            text += self._last_output(entry)
+        elif isinstance(entry, HookEntry):
+            text += self._quoted(hook_text(entry))
         return [self._finished(entry.at, text)]
 
     def _finished(self, at: datetime, text: str) -> str:
@@ -328,7 +344,24 @@ class PlainLines:
         return self._mask.text(text.rstrip("\r\n"))
 
     def _printed(self, attempts: tuple[Attempt, ...]) -> str:
-        text = self._text(attempts)
+        return self._quoted(self._text(attempts))
+
+    def _last_output(self, entry: LastOutputEntry) -> str:
+        """Return the last line that an instance printed; all of them if verbose."""
+        if self._is_verbose:
+            printed = "\n".join(line.text for line in entry.lines or ())
+            message = own_message(entry)
+            text = self._quoted(printed)
+            return (
+                f"{text} termination-message{self._quoted(message)}"
+                if message
+                else text
+            )
+        return self._quoted(last_line(entry))
+
+    def _quoted(self, text: str) -> str:
+        """Return a text without secrets, in quotes after a blank; cut if it is long."""
+        text = self._mask.text(text)
         if len(text) > _LONGEST_OUTPUT and not self._is_verbose:
             text = text[:_LONGEST_OUTPUT] + "…"
         return f" {go_quote(text)}" if text else ""
@@ -352,6 +385,10 @@ class PlainLines:
                 return by not in PROBE_CAUSES
             case ContainerEntry():
                 return entry.what in _SHOWN_LIVES
+            case LastOutputEntry():
+                return bool(entry.problem or last_line(entry))
+            case HookEntry():
+                return entry.ended_at is not None
             case BackoffEntry():
                 key = (entry.pod_uid, entry.container_name)
                 is_known = entry.waits and self._waits.get(key) == entry.until
@@ -441,6 +478,13 @@ def _state(entry: StateEntry) -> str:
         return f"exec by=somebody-else {go_quote(entry.after)}"
     what = f"{entry.subject.lower()} {entry.what}".strip()
     return f"{what} {entry.before or 'none'}->{entry.after}"
+
+
+def _last_output(entry: LastOutputEntry) -> str:
+    """Return the verb before what an instance printed last."""
+    if entry.lines is None:
+        return f"last output unreadable {go_quote(entry.problem)}"
+    return "printed" if entry.lines or entry.message else "printed nothing"
 
 
 def _finding(entry: FindingEntry) -> str:

@@ -85,13 +85,15 @@ class WhyContext(Struct, frozen=True):
 class Explanation(Struct, frozen=True):
     """Sentences about one subject, and the command that repeats the probe.
 
-    `command` is empty where there is none, `note` is what to know to use it.
+    `command` is empty where there is none, `note` is what to know to use it. `printed`
+    is what the container printed last, line by line, with a heading.
     """
 
     subject: str
     sentences: tuple[str, ...]
     command: str = ""
     note: str = ""
+    printed: tuple[str, ...] = ()
 
 
 def explain_tick(tick: TickEntry, context: WhyContext) -> Explanation:

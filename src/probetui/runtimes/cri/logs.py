@@ -33,6 +33,9 @@ TAIL_BYTES = 10 * 1024 * 1024
 LONGEST_LINE_BYTES = 64 * 1024
 """A longer line of output is split."""
 
+_LONGEST_LINE_IN_FILE = 2 * LONGEST_LINE_BYTES
+"""A line of output with what the runtime writes before each part of it."""
+
 POLL_SECONDS = 0.1
 POLLS_PER_STATUS = 5
 """How many reads of a file come between two questions whether the container runs."""
@@ -208,11 +211,12 @@ def _tail_of_container(file: BinaryIO, count: int) -> tuple[list[bytes], bytes]:
     """Return the lines of a file that make up the last `count` lines of output.
 
     The second value is a line that is still being written. A long line of output has
-    several lines in the file.
+    several lines in the file; one that is split when it is shown counts as several.
     """
     wanted = count
+    most_bytes = (count + 1) * _LONGEST_LINE_IN_FILE
     while True:
-        lines, rest = _tail(file, wanted)
+        lines, rest = _tail(file, wanted, most_bytes)
         whole = [
             index
             for index, line in enumerate(lines)
@@ -225,15 +229,19 @@ def _tail_of_container(file: BinaryIO, count: int) -> tuple[list[bytes], bytes]:
         wanted = 2 * wanted + 1
 
 
-def _tail(file: BinaryIO, count: int) -> tuple[list[bytes], bytes]:
+def _tail(
+    file: BinaryIO, count: int, most_bytes: int = TAIL_BYTES
+) -> tuple[list[bytes], bytes]:
     """Return the last lines of a file, and what follows the last line end.
 
-    Leaves the file position at the end of what was read.
+    Reads hardly more than `most_bytes`, and never more than a log has. Leaves the file
+    position at the end of what was read.
     """
     end = start = file.seek(0, os.SEEK_END)
     blocks: list[bytes] = []
     line_ends = 0
-    while start > 0 and line_ends <= count and end - start < TAIL_BYTES:
+    most_bytes = min(most_bytes, TAIL_BYTES)
+    while start > 0 and line_ends <= count and end - start < most_bytes:
         size = min(BLOCK_BYTES, start)
         start -= size
         file.seek(start)

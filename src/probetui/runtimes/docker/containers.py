@@ -6,7 +6,6 @@ import secrets
 from typing import Any
 
 from probetui.errors import ContainerRuntimeError, ImageNotFoundError
-from probetui.k8s.runtime import RuntimeContainerStatus
 from probetui.runtimes.docker.api import DockerApi
 from probetui.runtimes.docker.client import DockerClient
 from probetui.runtimes.docker.errors import (
@@ -113,12 +112,11 @@ class DockerContainers:
         finally:
             self._listing.forget(docker_id)
 
-    async def status(self, docker_id: str) -> RuntimeContainerStatus | None:
-        """Return the status of a container of ours, None if it is gone."""
+    async def find_ours(self, docker_id: str) -> InspectedContainer | None:
+        """Return the inspection of a container of ours, None if it is gone."""
         if not await self._is_there_and_ours(docker_id):
             return None
-        container = await self._listing.inspect(docker_id)
-        return None if container is None else container.container
+        return await self._listing.inspect(docker_id)
 
     async def remove(self, docker_id: str) -> None:
         """Kill and remove a container of ours; return when it is gone."""

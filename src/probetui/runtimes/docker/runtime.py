@@ -463,7 +463,8 @@ class DockerRuntime(Runtime):
         self, container_id: ContainerID
     ) -> RuntimeContainerStatus | None:
         """Inspect a container of ours; None if it is gone."""
-        return await self._containers.status(to_docker_id(container_id))
+        seen = await self._containers.find_ours(to_docker_id(container_id))
+        return None if seen is None else (await self._messages.add_to(seen)).container
 
     async def remove_container(self, container_id: ContainerID) -> None:
         """Kill and remove a container."""

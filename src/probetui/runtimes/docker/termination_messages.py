@@ -84,9 +84,10 @@ class DockerTerminationMessages:
         here = {seen.docker_id for seen in everything}
         for docker_id in self._known.keys() - here:
             del self._known[docker_id]
-        return list(await asyncio.gather(*map(self._filled_in, everything)))
+        return list(await asyncio.gather(*map(self.add_to, everything)))
 
-    async def _filled_in(self, seen: InspectedContainer) -> InspectedContainer:
+    async def add_to(self, seen: InspectedContainer) -> InspectedContainer:
+        """Return a container, with its message if it has ended."""
         container = seen.container
         if container is None or container.state is not RuntimeState.EXITED:
             return seen

@@ -136,7 +136,7 @@ def _lines(explanations: Sequence[Explanation]) -> Iterator[Line]:
     command = ""
     for explanation in explanations:
         yield line(Span(explanation.subject, Role.STRONG))
-        for sentence in explanation.sentences:
+        for sentence in (*explanation.sentences, *explanation.printed):
             yield line(f"  {sentence}")
         if explanation.command and explanation.command != command:
             command = explanation.command
