@@ -137,11 +137,11 @@ async def test_a_user_finds_out_why_a_container_was_killed() -> None:
         await user.press("w")
 
         await user.see(
-            "Exit of liveness/app",
-            "The liveness probe killed it: failure 3 of 3 in a row",
+            "Its instance 1 was killed",
+            "its liveness probe failed 3 of 3 times in a row (exit 137, SIGKILL)",
             "cat: can't open 'healthy': No such file or directory",
-            "grace period 2s (the pod's terminationGracePeriodSeconds)",
-            "exit code 137, SIGKILL",
+            "It did not end on its stop signal within the grace period",
+            "Exit of liveness/app, instance 1",
         )
         await user.press("escape")
         await user.see_no("Exit of")

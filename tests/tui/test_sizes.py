@@ -112,10 +112,10 @@ OTHERS = {
         lambda: an_app(steady()), ["w"], ("08:21:05.1", "exit 1", "34ms"), ("#23",)
     ),
     "why it is being stopped": View(
-        lambda: an_app(stopping()), ["w"], ("#25", "#24", "08:21:10.1"), ("3 of 3",)
+        lambda: an_app(stopping()), ["w"], ("3 of 3", "08:21:10.1"), ("SIGKILL",)
     ),
     "why it waits": View(
-        lambda: an_app(waiting()), ["w"], ("#24", "exit 137"), ("20s",)
+        lambda: an_app(waiting()), ["w"], ("20s", "08:21:11.0"), ("08:21:31.0",)
     ),
     "older tick": View(
         lambda: an_app(steady()), ["enter", *["left"] * 9], ("#14", "08:20:20")

@@ -334,7 +334,7 @@ class TestTrying:
             found.api.close()
 
         assert found.outcome == f"answers, API {OLDEST_API_VERSION}"
-        assert f"17.09 (API {OLDEST_API_VERSION}) to 19.03 are taken" in page
+        assert f"17.09 (API {OLDEST_API_VERSION}) to 19.03 are accepted" in page
 
     def test_the_first_that_answers_is_the_last_that_is_tried(self) -> None:
         with answering(ApiVersion="1.41") as url:
