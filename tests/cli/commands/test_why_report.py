@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import pytest
 import yaml
@@ -14,7 +15,14 @@ from jsonschema import Draft202012Validator
 from markdown_it import MarkdownIt
 
 from probetui.cli.main import run
-from probetui.kubelet.journal import JournalEntry
+from probetui.drive.scenario.behavior import InstanceBehavior
+from probetui.k8s.runtime import LogLine
+from probetui.kubelet.journal import (
+    ContainerEntry,
+    JournalEntry,
+    LastOutputEntry,
+    LifecycleStep,
+)
 from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import LoadedPod
 from probetui.manifest.yaml.parser import SourceFile
@@ -393,3 +401,38 @@ def test_it_explains_what_was_so_at_the_end_of_a_session(
     run(["why", str(path), "web/app", "--short"])
 
     assert "its postStart hook has run for 1m30s" in capsys.readouterr().out
+
+
+def test_a_ticket_has_what_a_container_printed_last_as_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    loaded, path = a_loaded_pod(), tmp_path / "session.jsonl"
+    crashes = InstanceBehavior(timedelta(seconds=4), exit_code=1)
+    bench = EngineBench(loaded.pod, lives={"app": (crashes,)})
+    bench.run_until(6)
+    journal = list(bench.journal)
+    exited = next(entry for entry in journal if is_exit(entry))
+    printed = LastOutputEntry(
+        journal[-1].sequence + 1,
+        exited.at,
+        exited.pod_uid,
+        exited.container_name,
+        exited.container_id,
+        exited.restart_count,
+        (LogLine(exited.at, "```"), LogLine(exited.at, f"fatal: {HOSTILE}")),
+        "",
+    )
+    write_record(path, loaded, [*journal, printed])
+
+    assert run(["why", str(path), "app", "--md"]) == 0
+
+    markdown = capsys.readouterr().out
+    tokens = MarkdownIt("gfm-like").parse(markdown)
+    assert "It last printed:" in markdown
+    assert f"  ```\n  fatal: {HOSTILE}\n" in [
+        token.content for token in tokens if token.type == "fence"
+    ]
+
+
+def is_exit(entry: JournalEntry) -> TypeGuard[ContainerEntry]:
+    return isinstance(entry, ContainerEntry) and entry.what is LifecycleStep.EXITED

@@ -48,6 +48,9 @@ def _ticket(
     for explanation in report_explanations(context, session, pod_uid):
         yield from ("", f"**{markdown_line(explanation.subject)}**", "")
         yield from (f"- {markdown_line(line)}" for line in explanation.sentences)
+        if explanation.printed:
+            title, *printed = explanation.printed
+            yield from _titled(title, printed)
         heading, *printed = explanation.printed or ("",)
         yield from _titled(heading, printed)
         yield from _repeat(explanation)
