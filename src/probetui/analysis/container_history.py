@@ -324,7 +324,10 @@ class ContainerHistories:
         )
 
     def pod(self, pod_uid: str, pod_name: str) -> PodHistory:
-        """Return the history of a pod; a user's commands name it, and not its UID."""
+        """Return the history of a pod; a user's commands name it, and not its UID.
+
+        A command before its first status was about an older pod of its name.
+        """
         obstacle, since = self._obstacles.get(pod_uid, (None, None))
         seen = self._seen.get(pod_uid)
         deletions = self._deletions.get(pod_name, ())
@@ -332,7 +335,7 @@ class ContainerHistories:
             self._statuses.get(pod_uid),
             obstacle,
             since,
-            next((by for by in deletions if seen is None or by.at >= seen), None),
+            next((by for by in deletions if seen and by.at >= seen), None),
             self._gone.get(pod_uid),
         )
 

@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
+from probetui.analysis.causes.answer import explain
 from probetui.analysis.causes.cause import OutlookCondition, OutlookEvent
 from probetui.analysis.causes.kinds import CauseKind as Kind
+from probetui.analysis.container_history import SessionHistory
 from probetui.debugger.commands import KillContainer
+from probetui.drive.session_journal import JournalLimits, SessionJournal
 from probetui.engine.inputs import DeletePod
 from probetui.k8s.environment import ConfigMapKeyRef
 from probetui.k8s.pod import Container, EnvVar, PullPolicy, RestartPolicy
@@ -371,3 +374,44 @@ class TestDeletion:
         assert answer.before is not None
         assert answer.before.kind is Kind.READINESS_PROBE_FAILS
         assert answer.outlook is None
+
+    def test_a_live_session_may_have_lost_the_beginning_of_its_journal(self) -> None:
+        pod = a_pod(a_container(readiness_probe=EVERY_SECOND))
+        bench = CauseBench(pod, probing=probing(readiness=always(FAILS)))
+        bench.run_until(30)
+        bench.send(DeletePod(pod.uid))
+        bench.run_until(90)
+        # The first entries are dropped, with their places kept.
+        kept = SessionJournal(JournalLimits(8, block=4, packed_bytes=0, ticks=0))
+        kept.extend(bench.journal)
+        past = SessionHistory(kept)
+        past.add_entries(bench.journal, 0)
+
+        container = pod.containers[0]
+        answer = explain(pod, container, past, at(90), bench.rules, is_live=True)
+
+        assert kept.first > 0
+        assert kinds(answer) == [Kind.POD_DELETED]
+        assert answer.before is None
+
+    def test_a_new_pod_waits_for_the_older_one_of_its_name(self) -> None:
+        old = a_pod(uid="old")
+        bench = CauseBench(old, lives={"app": (STUBBORN,)})
+        bench.run_until(5)
+        bench.send(DeletePod("old"))
+        bench.run_until(10)
+        past = SessionHistory(bench.journal)
+        past.add_entries(bench.journal, 0)
+        new = a_pod(uid="new")
+
+        answer = explain(
+            new,
+            new.containers[0],
+            past,
+            at(10),
+            bench.rules,
+            {"old": old, "new": new},
+        )
+
+        assert kinds(answer) == [Kind.WAITS_FOR_OLDER_POD]
+        assert answer.now.subject.name == "web"

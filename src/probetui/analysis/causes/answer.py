@@ -68,6 +68,8 @@ def explain(
     rules: KubeletRules,
     pods: Mapping[str, Pod] | None = None,
     next_pull_at: datetime | None = None,
+    *,
+    is_live: bool = False,
 ) -> WhyAnswer:
     """Return why a container is as it is at an instant, and what comes next.
 
@@ -79,6 +81,8 @@ def explain(
         rules: those of the kubelet's version.
         pods: all pods of the session by UID, if they are known.
         next_pull_at: when the back-off of its image is over, if that is known.
+        is_live: the session goes on. Its journal may have lost its beginning, and
+            what was before a deletion is not looked up at each turn.
     """
     case = WhyCase(
         pod,
@@ -93,7 +97,7 @@ def explain(
     head = cause_of(case)
     return WhyAnswer(
         head,
-        _before_deletion(case, head),
+        None if is_live else _before_deletion(case, head),
         _last_end(case, head),
         outlook_of(case, head),
         None if head.kind in WELL else remedy_of(pod, container, head),

@@ -27,7 +27,8 @@ def note_obstacles(
     past.add_entries(session.journal, 0)
     snapshot = session.snapshot
     view = step_view(snapshot, mask)
+    pods = {shown.pod.uid: shown.pod for shown in snapshot.pods}
     for pod, container in watch.unmet():
-        answer = explain(pod, container, past, view.now, view.rules)
+        answer = explain(pod, container, past, view.now, view.rules, pods, is_live=True)
         if answer.now.kind is not CauseKind.READY:
             notes.note(f"{pod.name}/{container.name} {answer_clause(answer, view)}")

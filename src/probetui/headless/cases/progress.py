@@ -491,8 +491,9 @@ class CaseProgress:
         past.add_entries(journal, 0)
         now = journal[-1].at if journal else self.began_at
         view = self._lines(self.began_at).view(now)
+        pods = {pod.uid: pod for pod in self._pods}
         for pod, container in watch.unmet():
-            answer = explain(pod, container, past, now, view.rules)
+            answer = explain(pod, container, past, now, view.rules, pods, is_live=True)
             if answer.now.kind is not CauseKind.READY:
                 yield f"{pod.name}/{container.name} {answer_clause(answer, view)}"
 

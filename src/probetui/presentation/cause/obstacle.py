@@ -14,7 +14,7 @@ def obstacle_sentence(
     pod: Pod, container: Container, past: SessionHistory, view: View
 ) -> str:
     """Return what a container waits for, empty if the kubelet has yet to come to it."""
-    answer = explain(pod, container, past, view.now, view.rules)
+    answer = explain(pod, container, past, view.now, view.rules, is_live=True)
     if answer.now.kind is CauseKind.NOT_SYNCED:
         return ""
     return f"It {answer_clause(answer, view)}."

@@ -127,6 +127,7 @@ class WhyScreen(ActionScreen, inherit_bindings=False):
                 view_model.view.rules,
                 {known.pod.uid: known.pod for known in view_model.snapshot.pods},
                 subject.container.next_pull_at,
+                is_live=True,
             ),
         )
 
