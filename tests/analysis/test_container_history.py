@@ -33,6 +33,7 @@ from probetui.kubelet.journal import (
     JournalEntry,
     LifecycleStep,
     ListenersEntry,
+    NoteEntry,
     StatusEntry,
     TickAction,
     TickEntry,
@@ -162,6 +163,17 @@ def test_a_refused_tick_has_the_listeners_of_the_container(
     )
 
     assert (None if found is None else found.sequence) == expected
+
+
+def test_a_look_belongs_to_the_tick_that_it_explains() -> None:
+    tick, note = a_refused_tick(10), NoteEntry(11, START, "the pod is deleted")
+    journal = (tick, note, a_listeners_entry(12, 10), a_listeners_entry(13, 14))
+    past = SessionHistory(journal)
+    past.add_entries(journal, 0)
+
+    before = past.before(11).container(DEMO_KEY.pod_uid, DEMO_KEY.container_name)
+
+    assert [look.sequence for look in before.listener_checks] == [12]
 
 
 def test_lives_follow_one_another() -> None:

@@ -467,10 +467,20 @@ class SessionHistory:
         self.lanes.add_entries(entries)
 
     def before(self, sequence: int) -> SessionHistory:
-        """Return the history as it was before the entry with that sequence number."""
-        entries = self._journal[: bisect_left(self._journal, sequence, key=_sequence)]
-        past = SessionHistory(entries)
-        past.add_entries(entries, 0)
+        """Return the history as it was before the entry with that sequence number.
+
+        Where a container listened when a connection was refused is known a moment after
+        the tick, and belongs to it.
+        """
+        index = bisect_left(self._journal, sequence, key=_sequence)
+        past = SessionHistory(self._journal[:index])
+        past.add_entries(self._journal[:index], 0)
+        past._containers.add_entries(  # one of this class
+            entry
+            for entry in self._journal[index:]
+            if isinstance(entry, ListenersEntry)
+            and (entry.cause or sequence) < sequence
+        )
         return past
 
     def timeline(self, key: ProbeKey) -> Timeline:
