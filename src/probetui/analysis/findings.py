@@ -137,6 +137,13 @@ FINDING_RULES: Mapping[str, FindingRule] = MappingProxyType({
         "The command is not in the container (found when it ran).",
         "Use a command that the image has, or probe by HTTP, TCP or gRPC.",
     ),
+    "init-waits-for-service": FindingRule(
+        Severity.WARNING,
+        "An init container waits for a Service that selects only pods which cannot be "
+        "ready before.",
+        "Wait in the app itself, or for another Service; a headless Service with "
+        "publishNotReadyAddresses has pods that are not ready, too.",
+    ),
     "grpc-tls": FindingRule(
         Severity.WARNING,
         "A gRPC probe uses plain text on a port meant for TLS.",

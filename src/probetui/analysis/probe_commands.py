@@ -58,7 +58,7 @@ def find_in_command(
     """
     if not command:
         return
-    script = _script(command)
+    script = shell_script(command)
     runs_shell = _runs_shell(command)
     if not runs_shell and (message := _missing_shell(command)):
         yield "exec-needs-shell", message
@@ -84,7 +84,7 @@ def undefined_variable(command: Sequence[str], env: Sequence[EnvVar]) -> str:
     Empty if there is none: each is one of the container's, of a shell's or a Service's,
     or is set or has a default in the script.
     """
-    script = _script(command)
+    script = shell_script(command)
     if script is None:
         return ""
     words = [word for match in _ASSIGNED.finditer(script) for word in match.groups("")]
@@ -107,7 +107,7 @@ def _runs_shell(command: Sequence[str]) -> bool:
     return False
 
 
-def _script(command: Sequence[str]) -> str | None:
+def shell_script(command: Sequence[str]) -> str | None:
     """Return the script of `sh -c`, None if it is something else."""
     if not _runs_shell(command):
         return None

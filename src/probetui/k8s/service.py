@@ -16,12 +16,14 @@ class Service(Struct, frozen=True):
         selector: the labels of the pods that are its endpoints.
         publishes_not_ready: its endpoints count as ready whatever their pods are
             (`publishNotReadyAddresses`).
+        is_headless: it has no address of its own; its name is that of its endpoints.
     """
 
     name: str
     namespace: str
     selector: tuple[tuple[str, str], ...]
     publishes_not_ready: bool = False
+    is_headless: bool = False
 
     def selects(self, pod: Pod) -> bool:
         """Return whether a pod is one of its endpoints."""

@@ -45,6 +45,7 @@ def read_service(
         home,
         tuple(sorted((str(key), str(value)) for key, value in selector.items())),
         spec.get("publishNotReadyAddresses") is True,
+        spec.get("clusterIP") == "None",
     )
 
 

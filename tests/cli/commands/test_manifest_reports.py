@@ -51,6 +51,30 @@ def check(
     return status, [(problem["severity"], problem["rule"]) for problem in problems]
 
 
+def test_an_init_container_that_waits_for_its_own_pod_is_found_across_documents(
+    capsys: pytest.CaptureFixture[str], write: Write
+) -> None:
+    service = """\
+---
+apiVersion: v1
+kind: Service
+metadata: {name: front}
+spec: {selector: {app: web}, ports: [{port: 80}]}
+"""
+    waits = POD.replace(
+        "  containers:\n",
+        "  initContainers:\n"
+        "    - {name: wait, image: busybox, command: [nc, -z, front, '80']}\n"
+        "  containers:\n",
+    )
+
+    alone = check(capsys, "-f", write(waits))
+    both = check(capsys, "-f", write(waits + service))
+
+    assert ("warning", "init-waits-for-service") not in alone[1]
+    assert ("warning", "init-waits-for-service") in both[1]
+
+
 def test_warnings_are_no_failure(
     capsys: pytest.CaptureFixture[str], write: Write
 ) -> None:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from probetui.analysis.findings import FINDING_RULES, findings_for
+from probetui.analysis.findings import FINDING_RULES
 from probetui.analysis.host_access import host_access_findings
 from probetui.cli.cause_pages import pages_of_rules
+from probetui.cli.manifest_findings import manifest_findings, problem_of
 from probetui.cli.option_groups import pick_options
 from probetui.cli.option_values import rules_by
 from probetui.cli.pods import (
@@ -24,7 +25,7 @@ from probetui.cli.printing import Notes
 from probetui.cli.reports import emit
 from probetui.errors import NothingToDoError
 from probetui.manifest.load import load_manifests
-from probetui.manifest.manifests import FieldValidation, LoadedPod
+from probetui.manifest.manifests import FieldValidation, LoadedPod, Manifests
 from probetui.manifest.problem import Problem, Severity
 from probetui.presentation.plain.check_reports import CheckReport
 from probetui.presentation.probe.explain import ExplainReport
@@ -80,7 +81,9 @@ def check_manifests(options: CheckOptions) -> int:
     if manifests.loaded:
         check_containers(options.containers, manifests.pods)
         pods = select_pods(manifests.loaded, options.selector)
-        problems += _findings(_with_containers(pods, options.containers), options)
+        problems += _findings(
+            manifests, _with_containers(pods, options.containers), options
+        )
     if options.strict:
         problems = [
             _as_error(problem) if problem.severity is Severity.WARNING else problem
@@ -120,17 +123,19 @@ def _with_containers(
             yield pod
 
 
-def _findings(pods: Iterable[LoadedPod], options: CheckOptions) -> Iterator[Problem]:
-    for loaded in pods:
+def _findings(
+    manifests: Manifests, pods: Iterable[LoadedPod], options: CheckOptions
+) -> Iterator[Problem]:
+    checked = tuple(pods)
+    for loaded in checked:
         if options.verbose:
             yield from loaded.unsupported
-        if options.no_findings:
-            continue
-        about_probes = findings_for(loaded.pod, rules_by(options), loaded.conditions)
-        for finding in (*host_access_findings(loaded.pod), *about_probes):
-            yield loaded.object.problem(
-                finding.path, finding.message, finding.severity, finding.rule
-            )
+        if not options.no_findings:
+            for finding in host_access_findings(loaded.pod):
+                yield problem_of(loaded, finding)
+    if not options.no_findings:
+        for loaded, finding in manifest_findings(manifests, checked, rules_by(options)):
+            yield problem_of(loaded, finding)
 
 
 def _status(problems: Sequence[Problem]) -> int:

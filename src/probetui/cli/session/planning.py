@@ -91,6 +91,8 @@ def make_plan(
         notes, is_wanted=not options.no_findings, trusts=source is None
     )
     report_problems(manifests, notes, unsupported=True)
+    if not options.no_findings and source is not None:
+        _warn_of_findings(manifests, rules, notes)
     warn = partial(_warn_for_runtime, manifests, notes, strict, host_access)
     kind, *others = candidate_engines(runtime)
     if not others:
@@ -128,6 +130,8 @@ def make_sim_plan(
     options, runtime, rules = _engine_options(given)
     notes = Notes(quiet=options.quiet)
     report_problems(manifests, notes)  # every field is supported
+    if not options.no_findings and source is not None:
+        _warn_of_findings(manifests, rules, notes)
     plan = _complete_plan(
         given,
         options,
@@ -329,6 +333,14 @@ def _argument(value: object) -> object:
     if isinstance(value, list):
         return [_argument(item) for item in value]
     return mask_credentials(str(value))
+
+
+def _warn_of_findings(manifests: Manifests, rules: KubeletRules, notes: Notes) -> None:
+    # Late: sessions attach to pods and replay records without it.
+    from probetui.cli.manifest_findings import findings_at_start
+
+    for problem in findings_at_start(manifests, rules):
+        notes.warning(f"{problem} [{problem.rule}]")
 
 
 def _warn_for_runtime(
