@@ -303,6 +303,12 @@ def test_it_prints_markdown_for_a_ticket(
     assert any("livenessProbe:\n" in block and HOSTILE in block for block in blocks)
     assert "terminationGracePeriodSeconds: 20" in markdown
     assert "\nMore: `probetui why --page exited`\n" in markdown
+    assert re.search(
+        r"^probetui \S+, kubelet 1\.36, sim; the session began at "
+        r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d:\d\d$",
+        markdown,
+        re.MULTILINE,
+    )
     again = re.search(r"To repeat the session: `(.*)`", markdown)
     assert again is not None
     assert again[1].startswith("probetui sim -f ")

@@ -189,7 +189,9 @@ def _origin(recording: Recording) -> tuple[str, ...]:
     session = recording.session
     version = session.kubelet.removeprefix("v")
     program = f"probetui {session.probetui}, kubelet {version}, {session.runtime}"
-    origin = markdown_line(safe_line(program))
+    # With the zone that the times of day above are in.
+    began = datetime.fromisoformat(session.ts).astimezone().isoformat(" ", "seconds")
+    origin = markdown_line(safe_line(f"{program}; the session began at {began}"))
     files = session.options.get("filenames")
     if not isinstance(files, list) or not files:
         return (origin,)
