@@ -157,6 +157,24 @@ CONTRADICTIONS: Sequence[tuple[str, str]] = (
 )
 
 
+ACROSS: Sequence[tuple[str, str]] = (
+    (r"app is up and ready", r"app is in back-off|It is in back-off until|not started"),
+    (
+        r"has not been restarted: (?:restartPolicy|its pod)",
+        r"is restarted by|\bis in back-off|It was restarted at .* by the first",
+    ),
+    (
+        r"was deleted with its pod|That was so until",
+        r"is restarted by|One success|SIGKILL follows|\bis in back-off|is tried again",
+    ),
+    (r"was never created", r"Exit of|Stop of|is created once"),
+    (r"could not be started", r"is up and ready"),
+    (r"has not been created", r"Exit of|Stop of"),
+    (r"being stopped|being killed", r"is up and ready|is restarted by"),
+)
+"""What may not stand in one answer, in whichever of its paragraphs."""
+
+
 def answers(end: End, policy: RestartPolicy) -> Iterator[tuple[str, list[str]]]:
     """Yield the instant and the answer at every step of a simulation."""
     pod = a_pod(
@@ -210,6 +228,10 @@ def test_no_two_sentences_of_an_answer_contradict(
     name: str, policy: RestartPolicy
 ) -> None:
     for when, explanations in answers(ENDS[name](), policy):
+        whole = "\n".join(explanations)
+        for one, other in ACROSS:
+            contradict = re.search(one, whole) and re.search(other, whole)
+            assert not contradict, f"{when}: {one} beside {other}:\n{whole}"
         for explanation in explanations:
             for one, other in CONTRADICTIONS:
                 contradict = re.search(one, explanation) and re.search(
