@@ -31,6 +31,10 @@ class NamedPod(Protocol):
         """The names of all its containers."""
 
 
+class UnknownPodError(UsageError):
+    """There is no pod of that name."""
+
+
 P = TypeVar("P", bound=NamedPod)
 
 
@@ -72,7 +76,7 @@ def find_pods(text: str, pods: Iterable[P]) -> tuple[list[P], str]:
         names = list(dict.fromkeys(pod.name for pod in known))
         has = ", ".join(names) or "none"
         hint = nearest_hint(name, names)
-        raise UsageError(f'no pod is called "{name}" (has: {has}){hint}')
+        raise UnknownPodError(f'no pod is called "{name}" (has: {has}){hint}')
     if not container:
         return found, ""
     if not (kept := _with(container, found)):

@@ -304,3 +304,8 @@ def _unpacked(data: bytes) -> Iterator[bytes]:
                 return
         else:
             start = data.find(_MAGIC, here - len(unpacker.unused_data))
+
+
+def names_record(argument: str) -> bool:
+    """Return whether an argument of a command is a record: a file, or named as one."""
+    return argument.endswith((".jsonl", ".jsonl.gz")) or Path(argument).is_file()

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, nullcontext
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from probetui.cli.commands.listing import ListedPod, PodSearch
+from probetui.cli.commands.recorded_logs import (
+    has_recorded_pod,
+    print_log_line,
+    print_recorded_logs,
+)
 from probetui.cli.option_groups import pick_options
 from probetui.cli.option_values import RuntimeOptions
-from probetui.cli.printing import print_output
+from probetui.cli.session.autosave import last_session
 from probetui.drive.clocks import SystemClock
 from probetui.errors import NothingToDoError, UsageError
-from probetui.k8s.runtime import LogLine, RuntimeContainerStatus
+from probetui.k8s.pod_names import UnknownPodError
+from probetui.k8s.runtime import RuntimeContainerStatus
 from probetui.ports import Runtime
-from probetui.presentation.plain.lines import format_rfc3339
+from probetui.record.file import names_record
 
 if TYPE_CHECKING:
     from probetui.cli.commands.management import LogsOptions
@@ -24,18 +31,46 @@ _ALL_LINES = 10_000_000
 """More than a log may have: runtimes rotate it after some ten MiB."""
 
 
-async def print_logs(target: str, options: LogsOptions) -> int:
+async def print_logs(arguments: Sequence[str], options: LogsOptions) -> int:
     """Print what a container of ours has printed; return the exit status, which is 0.
 
     Args:
-        target: a pod, or POD/CONTAINER.
+        arguments: a pod, or POD/CONTAINER, and perhaps a record.
         options: which container, and how much of its log.
 
     Raises:
         UsageError: there is no such container, or several.
         NothingToDoError: there is no instance before this one.
         ContainerRuntimeError: the log cannot be read.
+        RecordError: the record cannot be read.
     """
+    path, target = _parse_arguments(arguments)
+    if path is not None:
+        print_recorded_logs(path, target, options)
+        return 0
+    try:
+        await _print_live_logs(target, options)
+    except UnknownPodError:
+        if (last := last_session()) is None or not has_recorded_pod(last, target):
+            raise
+        print_recorded_logs(last, target, options)
+    return 0
+
+
+def _parse_arguments(arguments: Sequence[str]) -> tuple[Path | None, str]:
+    """Return the record, None without one, and the pod.
+
+    Raises:
+        UsageError: there is not one pod, or more than one record.
+    """
+    records = [argument for argument in arguments if names_record(argument)]
+    pods = [argument for argument in arguments if not names_record(argument)]
+    if len(pods) != 1 or len(records) > 1:
+        raise UsageError("logs takes one POD or POD/CONTAINER, and at most one record")
+    return (Path(records[0]) if records else None), pods[0]
+
+
+async def _print_live_logs(target: str, options: LogsOptions) -> None:
     clock = SystemClock()
     async with PodSearch(pick_options(RuntimeOptions, options), clock) as search:
         pod, container = await search.container(
@@ -45,7 +80,6 @@ async def print_logs(target: str, options: LogsOptions) -> int:
             container = _previous(pod, container)
         since = None if options.since is None else clock.now() - options.since
         await _print_lines(pod.runtime, container, options, since)
-    return 0
 
 
 def _previous(pod: ListedPod, newest: RuntimeContainerStatus) -> RuntimeContainerStatus:
@@ -76,18 +110,4 @@ async def _print_lines(
     closing = aclosing(lines) if isinstance(lines, AsyncGenerator) else nullcontext()
     async with closing:
         async for line in lines:
-            if line.at is None and (since is not None or options.timestamps):
-                raise UsageError(
-                    "--since, --timestamps: the lines of a plain process have no times"
-                )
-            if since is None or (line.at is not None and line.at >= since):
-                print_output(_text(line, options.timestamps).encode(errors=_AS_READ))
-
-
-_AS_READ = "surrogateescape"
-"""Bytes that are not UTF-8 are printed as the container wrote them."""
-
-
-def _text(line: LogLine, shows_time: bool) -> str:  # noqa: FBT001  # an option's value
-    stamp = f"{format_rfc3339(line.at)} " if shows_time and line.at is not None else ""
-    return f"{stamp}{line.text}\n"
+            print_log_line(line, since, shows_time=options.timestamps)

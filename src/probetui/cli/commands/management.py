@@ -224,22 +224,26 @@ class LogsOptions(LogsChoices, EngineOptions, ProgramOptions):
     epilog=examples(
         "probetui logs web",
         "probetui logs shop/web/app -p --tail 20",
+        "probetui logs session.jsonl web",
     ),
 )
-@click.argument("target", metavar="POD")
+@click.argument("arguments", nargs=-1, metavar="[FILE.jsonl] POD")
 @takes_options
-def logs(target: str, options: LogsOptions) -> int:
+def logs(arguments: tuple[str, ...], options: LogsOptions) -> int:
     """Print what a container of POD has printed, on every runtime.
 
     POD is NAME, NAME/CONTAINER or NAMESPACE/NAME/CONTAINER of a pod of `probetui ls`:
     one that a session runs, or that was kept. The lines of plain processes have no
     times, which --since and --timestamps need. A terminal gets them as safe text.
+
+    The record of a session (FILE, or that of the last session for a pod that is not
+    there any more) has what each instance printed last: ten lines at most.
     """
     import asyncio
 
     from probetui.cli.commands.container_logs import print_logs
 
-    return asyncio.run(print_logs(target, options))
+    return asyncio.run(print_logs(arguments, options))
 
 
 class InfoOptions(TextOptions, EngineOptions, VersionOptions, ProgramOptions):

@@ -32,6 +32,7 @@ from probetui.presentation.container.why_report import ExplainedContainer, WhyRe
 from probetui.presentation.text.markdown import code_span, markdown_line
 from probetui.presentation.text.view import TimeFormatter, View
 from probetui.presentation.tick.why import WhyContext
+from probetui.record.file import names_record
 from probetui.record.masking import Mask, find_pod_secrets
 from probetui.record.reader import Recording, read_recording
 from probetui.record.values import decode_value
@@ -109,16 +110,12 @@ def _parse_arguments(arguments: Sequence[str]) -> _Request:
     """Split a record from a container: a record is a file, or has its suffix."""
     if len(arguments) > _MOST_ARGUMENTS:
         raise UsageError("why takes at most a record and POD/CONTAINER")
-    files = [argument for argument in arguments if _is_record(argument)]
-    names = [argument for argument in arguments if not _is_record(argument)]
+    files = [argument for argument in arguments if names_record(argument)]
+    names = [argument for argument in arguments if not names_record(argument)]
     if len(files) > 1 or len(names) > 1:
         kind = "records" if len(files) > 1 else "containers"
         raise UsageError(f"why takes one record and one POD/CONTAINER, not two {kind}")
     return _Request(Path(files[0]) if files else None, names[0] if names else "")
-
-
-def _is_record(argument: str) -> bool:
-    return argument.endswith((".jsonl", ".jsonl.gz")) or Path(argument).is_file()
 
 
 def _last_record() -> Path:
