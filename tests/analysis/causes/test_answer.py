@@ -224,6 +224,21 @@ class TestUp:
         assert answer.outlook.what is OutlookEvent.KILLED
         assert answer.outlook.count == 3 - answer.now.evidence.count
 
+    def test_failures_of_liveness_are_since_the_first_of_them(self) -> None:
+        probe = a_probe(period_seconds=1, failure_threshold=9)
+        pod = a_pod(a_container(liveness_probe=probe))
+        bench = CauseBench(
+            pod, probing=probing(liveness=lambda age: FAILS if age > 4 else SUCCEEDS)
+        )
+
+        cause = bench.answer(8.5).now
+
+        failed = [tick for tick in bench.ticks(ProbeType.LIVENESS) if tick.run.count]
+        run = failed[-cause.evidence.count :]
+        assert cause.evidence.count > 2
+        assert run[0].run.count == 1
+        assert cause.since == run[0].timing.started_at
+
     def test_nothing_is_wrong(self) -> None:
         answer = CauseBench(a_pod()).answer(10)
 

@@ -16,9 +16,10 @@ from probetui.analysis.causes.kinds import CauseKind
 from probetui.analysis.causes.obstacles import own_reason
 from probetui.analysis.causes.probe_cause import probe_cause
 from probetui.analysis.causes.rows import Row
+from probetui.analysis.container_history import ContainerInstance
 from probetui.analysis.readiness import NotReady, Obstacle
 from probetui.k8s.probe import ProbeType
-from probetui.kubelet.journal import HookType
+from probetui.kubelet.journal import HookType, TickEntry
 from probetui.kubelet.outcome import Result
 
 _NO_TIME, _SECOND = timedelta(), timedelta(seconds=1)
@@ -153,7 +154,7 @@ def liveness_fails(case: WhyCase) -> Cause | None:
     is_error = tick.result is None
     return case.cause(
         CauseKind.LIVENESS_PROBE_ERRORS if is_error else CauseKind.LIVENESS_PROBE_FAILS,
-        tick.timing.started_at,
+        _run_began(case, ProbeType.LIVENESS, last, tick),
         probe_cause(case, tick),
         probe=ProbeType.LIVENESS,
         evidence=Evidence(
@@ -163,6 +164,22 @@ def liveness_fails(case: WhyCase) -> Cause | None:
             needed=probe.failure_threshold,
         ),
     )
+
+
+def _run_began(
+    case: WhyCase,
+    probe_type: ProbeType,
+    instance: ContainerInstance | None,
+    last: TickEntry,
+) -> datetime:
+    """Return when the first tick of a run of equal results began."""
+    began_at = last.timing.started_at
+    if instance is not None:
+        for tick in case.ticks(probe_type, instance):
+            if tick.result is not last.result:
+                break
+            began_at = tick.timing.started_at
+    return began_at
 
 
 def readiness_gate(case: WhyCase) -> Cause | None:
