@@ -26,6 +26,14 @@ LATEST_RESYNC = timedelta(seconds=90)
 Source: pod_workers.go, v1.32.10, completeWork.
 """
 
+HELD_FOR = timedelta(seconds=1)
+"""A command that ends this long after its time limit is waited for by its runtime; a
+busy machine is late by less.
+
+Source: containerd v1.7, pkg/cri/sbserver/container_execsync.go, execInContainer: a
+command that is killed for its time is waited for until its output is closed.
+"""
+
 _SECOND = timedelta(seconds=1)
 _MINUTE_SECONDS = 60
 

@@ -2,6 +2,9 @@
 
 A server that speaks TLS rarely says so to a client that does not: most close the
 connection, as OpenSSL makes them. One ClientHello tells.
+
+Difference: a kubelet does not ask; it is after the probe, and once for each port of a
+container.
 """
 
 from __future__ import annotations

@@ -195,6 +195,14 @@ def test_nothing_is_lost_in_ascii() -> None:
             id="in flight",
         ),
         pytest.param(
+            demo("|sff", in_flight_since=NOW - 5 * _SECOND, next_tick_at=None),
+            "FAILING",
+            "██ ██ ░░  2 of 3",
+            "kill if the probe under way fails (5.0s of 1s, held open)",
+            Tone.KILL,
+            id="held open",
+        ),
+        pytest.param(
             demo("|sfffKh", on_hold=True, container={"stopping": STOPPING}),
             "KILLING",
             "█████████░░░  23s of 30s",

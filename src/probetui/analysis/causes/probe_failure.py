@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from probetui.analysis.causes.kinds import CauseKind
 from probetui.analysis.container_history import NO_HISTORY, ContainerHistory
+from probetui.analysis.timing import HELD_FOR
 from probetui.k8s.pod import Container
 from probetui.k8s.probe import (
     ExecAction,
@@ -32,10 +33,6 @@ from probetui.k8s.runtime import ANYWHERE, ListenerScope, SocketAddress
 from probetui.kubelet.journal import ListenersEntry, TickEntry
 from probetui.kubelet.outcome import Attempt, PeerBehavior, ProbeResult
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
-
-HELD_FOR = timedelta(seconds=1)
-"""A command that ends this long after its time limit is waited for by the runtime;
-a busy machine is late by less."""
 
 _TIME_OUTS = ("deadline exceeded", "timed out", "i/o timeout", "did not complete")
 _NO_COMMAND = ("executable file not found", "exec: ")
@@ -234,11 +231,7 @@ def _command_not_found(failed: FailedProbe) -> ProbeFailure | None:
 
 
 def _held_open(failed: FailedProbe) -> ProbeFailure | None:
-    """Find a command that its runtime waited for beyond its time limit.
-
-    Source: containerd v1.7, pkg/cri/sbserver/container_execsync.go, execInContainer: a
-    command that is killed for its time is waited for until its output is closed.
-    """
+    """Find a command that its runtime waited for beyond its time limit."""
     probe, attempt = failed.probe, failed.attempt
     if probe is None or not (failed.is_command and failed.has_timed_out):
         return None

@@ -9,11 +9,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from probetui.analysis.next_failure import FailureEffect, NextFailure
-from probetui.analysis.timing import LATEST_RESYNC
+from probetui.analysis.timing import HELD_FOR, LATEST_RESYNC
 from probetui.durations import format_age, format_countdown
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot, ProbeSnapshot
 from probetui.k8s.pod import Pod
-from probetui.k8s.probe import ProbeType
+from probetui.k8s.probe import ExecAction, ProbeType
 from probetui.k8s.status import ContainerStatus, Running, Terminated, Waiting
 from probetui.kubelet.journal import PROBE_CAUSES, Skip
 from probetui.kubelet.kuberuntime.grace_period import GracePeriod
@@ -454,8 +454,12 @@ def _is_held(probe: ProbeSnapshot, view: View) -> bool:
 
 def _spent(probe: ProbeSnapshot, view: View) -> str:
     assert probe.in_flight_since is not None  # noqa: S101  # the caller's condition
-    spent = format_countdown(view.now - probe.in_flight_since)
-    return f"{spent} of {probe.probe.timeout_seconds}s"
+    length, limit = view.now - probe.in_flight_since, probe.probe.timeout_seconds
+    spent = f"{format_countdown(length)} of {limit}s"
+    is_command = isinstance(probe.probe.handler, ExecAction)
+    if is_command and length - limit * _SECOND >= HELD_FOR:
+        return f"{spent}, held open"
+    return spent
 
 
 def believed_span(probe: ProbeSnapshot, *, is_over: bool) -> Span:
