@@ -470,7 +470,7 @@ class SessionHistory:
         """Return the history as it was before the entry with that sequence number.
 
         Where a container listened when a connection was refused is known a moment after
-        the tick, and belongs to it.
+        the tick, and belongs to it; so does what an instance printed last to its exit.
         """
         index = bisect_left(self._journal, sequence, key=_sequence)
         past = SessionHistory(self._journal[:index])
@@ -478,8 +478,11 @@ class SessionHistory:
         past._containers.add_entries(  # one of this class
             entry
             for entry in self._journal[index:]
-            if isinstance(entry, ListenersEntry)
-            and (entry.cause or sequence) < sequence
+            if isinstance(entry, LastOutputEntry)
+            or (
+                isinstance(entry, ListenersEntry)
+                and (entry.cause or sequence) < sequence
+            )
         )
         return past
 

@@ -35,7 +35,12 @@ def deletion_waits(case: WhyCase) -> Cause | None:
     because = running_sync(case)
     if because is None:
         return None
-    return case.cause(CauseKind.DELETION_WAITS_FOR_SYNC, deleted_at, because)
+    return case.cause(
+        CauseKind.DELETION_WAITS_FOR_SYNC,
+        deleted_at,
+        because,
+        evidence=Evidence(instance=case.last),
+    )
 
 
 def pod_being_deleted(case: WhyCase) -> Cause | None:

@@ -15,7 +15,9 @@ from probetui.analysis.causes.cause import (
 )
 from probetui.analysis.causes.kinds import CauseKind
 from probetui.analysis.causes.pages import page_of
+from probetui.kubelet.journal import HookType
 from probetui.presentation.cause.predicates import Words, predicate
+from probetui.presentation.container.evidence import hook_sentences
 from probetui.presentation.text.view import View
 from probetui.presentation.tick.why import Explanation
 
@@ -144,8 +146,18 @@ def _because(head: Cause, words: Words) -> Iterator[str]:
     for cause in head.chain:
         if cause.quirk is not None:
             yield _QUIRKS[cause.quirk]
+        yield from _failed_pre_stop(cause, words)
         if cause.kind is CauseKind.BACK_OFF:
             yield from _about_back_off(cause)
+
+
+def _failed_pre_stop(cause: Cause, words: Words) -> Iterator[str]:
+    """Yield that the preStop hook of an instance failed before it was stopped."""
+    instance = cause.evidence.instance
+    is_end = cause.kind.startswith("killed-") or cause.kind is CauseKind.POD_DELETED
+    hook = None if instance is None else instance.hook(HookType.PRE_STOP)
+    if is_end and hook is not None and hook.error is not None:
+        yield from hook_sentences(hook, words.view)
 
 
 def _about_back_off(cause: Cause) -> Iterator[str]:

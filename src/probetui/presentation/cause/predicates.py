@@ -456,7 +456,12 @@ def _restart_due(_cause: Cause, words: Words) -> str:
 # -- being deleted
 
 
-def _deletion_waits(_cause: Cause, words: Words) -> str:
+def _deletion_waits(cause: Cause, words: Words) -> str:
+    if cause.evidence.instance is None:
+        return (
+            f"{_absent(cause, words)}, and its pod {words.be} not gone: the deletion "
+            f"{words.wait} for the sync that runs"
+        )
     return (
         f"{words.be} not gone: the deletion of its pod {words.wait} for the sync that "
         "runs"
