@@ -182,4 +182,16 @@ class WhyAnswer(Struct, frozen=True):
     @property
     def causes(self) -> tuple[Cause, ...]:
         """The causes to be told, the most telling one first."""
-        return tuple(filter(None, (self.before, self.now, self.last_end)))
+        causes = self.before, self.now, self.last_end
+        if self.leads_with_last_end:
+            causes = self.last_end, self.now, None
+        return tuple(filter(None, causes))
+
+    @property
+    def leads_with_last_end(self) -> bool:
+        """Whether the end before the last one tells more.
+
+        A session ends by deleting its pods, which is rarely the end in question.
+        """
+        is_deleted = self.now.kind is CauseKind.POD_DELETED
+        return is_deleted and self.before is None and self.last_end is not None

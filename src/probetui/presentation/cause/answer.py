@@ -90,6 +90,17 @@ def explain_answer(answer: WhyAnswer, name: str, view: View) -> Iterator[Explana
             ),
         )
         return
+    if answer.leads_with_last_end and answer.last_end is not None:
+        yield Explanation(
+            f"{_instance_of(answer.last_end).capitalize()} of {name} "
+            f"{predicate(answer.last_end, present)}",
+            (
+                *_because(answer.last_end, present),
+                f"The container {predicate(answer.now, present)}.",
+                *_because(answer.now, present),
+            ),
+        )
+        return
     yield Explanation(
         f"{name} {predicate(answer.now, present)}",
         (
@@ -185,10 +196,13 @@ def _last_end(answer: WhyAnswer, words: Words) -> Iterator[str]:
     end = answer.last_end
     if end is None:
         return
-    instance = end.evidence.instance
-    number = "" if instance is None else f" {instance.number}"
-    yield f"Its instance{number} {predicate(end, words)}"
+    yield f"Its {_instance_of(end)} {predicate(end, words)}"
     yield from _because(end, words)
+
+
+def _instance_of(end: Cause) -> str:
+    instance = end.evidence.instance
+    return "instance" if instance is None else f"instance {instance.number}"
 
 
 def _outlook(answer: WhyAnswer, view: View) -> Iterator[str]:
