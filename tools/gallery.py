@@ -104,7 +104,7 @@ STATES = {
 }
 SCREENS = {
     "main": (),
-    "step": ("Q", "full_stop"),
+    "step": ("Q", "greater_than_sign"),
     "why": ("w",),
     "container": ("enter",),
     "events": ("v",),

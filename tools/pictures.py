@@ -79,7 +79,7 @@ PICTURES = {
     "flapping": Picture("flapping", 97.4, (), SHORT),
     "twelve-pods": Picture("twelve", 127.4),
     "lanes": Picture("shop", 127.4, ("L",)),
-    "step": Picture("shop", 127.4, ("Q", "full_stop"), (120, 34)),
+    "step": Picture("shop", 127.4, ("Q", "greater_than_sign"), (120, 34)),
     "why": Picture("shop", 127.4, ("w",), (120, 26)),
     **{
         f"theme-{name}": Picture("shop", 127.4, (), SMALL, name)

@@ -164,6 +164,6 @@ def test_the_keymap_has_ids_of_actions() -> None:
     keymap = config_schema()["properties"]["keymap"]
 
     assert keymap["type"] == ["string", "object"]
-    assert keymap["properties"]["time.step"]["default"] == "full_stop"
+    assert keymap["properties"]["time.step"]["default"] == "greater_than_sign"
     step = ACTIONS_BY_ID["time.step"]
     assert keymap["properties"]["time.step"]["description"] == step.tooltip

@@ -85,12 +85,25 @@ class TestPause:
         assert [tick.key.probe_type for tick in bench.ticks()] == [READINESS, LIVENESS]
         assert [probe.key.probe_type for probe in bench.started_probes] == [STARTUP]
 
+    def test_a_step_of_a_probe_runs_its_next_tick_and_no_other(self) -> None:
+        bench = Bench(a_pod(a_probed_container()))
+        bench.publish(a_container_status(started=False))
+        bench.stepper.pause()
+
+        stepped = bench.stepper.step(at(7), a_key(LIVENESS))
+        bench.finish_turn()
+
+        assert stepped == a_key(LIVENESS)
+        assert [tick.key.probe_type for tick in bench.ticks()] == [LIVENESS]
+        assert bench.started_probes == []
+
     def test_a_worker_that_is_busy_is_not_stepped(self) -> None:
         bench = Bench(with_probe(LIVENESS))
         bench.stepper.pause()
         bench.stepper.step(at(1))
 
         assert not bench.stepper.step(at(1))
+        assert not bench.stepper.step(at(1), a_key(LIVENESS))
 
     def test_the_queue_lists_what_a_step_would_run(self) -> None:
         bench = Bench(

@@ -426,7 +426,7 @@ class TestQueue:
         assert "failure 2 of 3" in line
 
     async def test_steps_work_there_too(self) -> None:
-        session, _ = await press_on(stopped(), "Q", "full_stop", "S")
+        session, _ = await press_on(stopped(), "Q", "greater_than_sign", "S")
 
         assert session.sent == [StepProbe(), RunToChange()]
 

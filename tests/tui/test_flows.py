@@ -152,7 +152,7 @@ async def test_a_user_steps_a_liveness_probe_to_its_kill_and_past_it() -> None:
     async with open_screen(simulated(pod, scenario=scenario)) as user:
         gauges: list[str] = []
         for _ in range(20):
-            await user.press("full_stop")
+            await user.press("greater_than_sign")
             gauges += re.findall(r"[█░]{3} (\d/3)", user.screen)[:1]
             if "KILLING" in user.sentences:
                 break
@@ -161,7 +161,7 @@ async def test_a_user_steps_a_liveness_probe_to_its_kill_and_past_it() -> None:
         await user.see("[PAUSED sim 00:07.0]", "Stopping 0 ✗ hold", "✗✗✗ K <now")
         assert user.restarts == 0
         for _ in range(4):
-            await user.press("full_stop")
+            await user.press("greater_than_sign")
         await user.see("RESTART 1", "K hold2 | ✓✓ <now")
         assert user.restarts == 1
 

@@ -8,7 +8,7 @@ import pytest
 
 from probetui.debugger.commands import PauseProbes, ResumeProbes, StepProbe
 from probetui.engine.inputs import Command
-from probetui.tui.actions.keymap import read_keymap
+from probetui.tui.actions.keymap import NO_KEY, read_keymap
 from tests.tui.app_harness import an_app, screen_lines, screen_text
 from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import failing, paused
@@ -42,7 +42,9 @@ def test_a_single_comma_is_a_key() -> None:
     keymap, problems = read_keymap({"time.step": ",", "time.step-back": "."})
 
     assert problems == []
-    assert keymap == {"time.step": "comma", "time.step-back": "full_stop"}
+    assert keymap["time.step"] == "comma"
+    assert keymap["time.step-back"] == "full_stop"
+    assert keymap["probe.step"] == NO_KEY
 
 
 @pytest.mark.parametrize(

@@ -182,7 +182,10 @@ READINESS_OF_WEB = TriggerProbe(ProbeKey(SHOP.uid, "web", ProbeType.READINESS))
     [
         pytest.param(failing(), ("space",), [PauseProbes()], id="pause"),
         pytest.param(paused(), ("space",), [ResumeProbes()], id="resume"),
-        pytest.param(failing(), ("full_stop",), [StepProbe()], id="step"),
+        pytest.param(failing(), ("greater_than_sign",), [StepProbe()], id="step"),
+        pytest.param(
+            failing(), ("full_stop",), [StepProbe(DEMO_KEY)], id="step the probe"
+        ),
         pytest.param(failing(), ("t",), [LIVENESS_OF_DEMO], id="probe now"),
         pytest.param(
             failing(),

@@ -49,7 +49,11 @@ SIZE = (80, 24)
             id="stepped from detail",
         ),
         pytest.param(
-            failing(), ("full_stop",), MainScreen, StepProbe(), id="a step from there"
+            failing(),
+            ("greater_than_sign",),
+            MainScreen,
+            StepProbe(),
+            id="a step from there",
         ),
     ],
 )

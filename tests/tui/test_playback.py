@@ -81,7 +81,7 @@ def ticks(session: PlaybackSession) -> int:
 async def test_the_header_shows_the_clock_and_that_it_is_paused() -> None:
     session = a_session()
     async with open_screen(session) as pilot:
-        await pilot.press("full_stop", "full_stop", "full_stop")
+        await pilot.press("greater_than_sign", "greater_than_sign", "greater_than_sign")
         await until(pilot, lambda: "[PAUSED  sim 00:0" in screen_lines(pilot.app)[0])
         await pilot.press("space")
         await until(pilot, lambda: "[SIM 1x  00:0" in screen_lines(pilot.app)[0])
@@ -90,7 +90,7 @@ async def test_the_header_shows_the_clock_and_that_it_is_paused() -> None:
 async def test_steps_move_forward_and_back_and_the_screen_follows() -> None:
     session = a_session()
     async with open_screen(session) as pilot:
-        await pilot.press("full_stop", "full_stop", "full_stop")
+        await pilot.press("greater_than_sign", "greater_than_sign", "greater_than_sign")
         after_three = ticks(session)
         await until(pilot, lambda: " Running " in screen_text(pilot.app))
 
@@ -111,7 +111,7 @@ async def test_a_step_before_the_beginning_is_refused_with_a_message() -> None:
 async def test_keys_make_it_faster_and_slower() -> None:
     session = a_session()
     async with open_screen(session) as pilot:
-        await pilot.press("greater_than_sign", "greater_than_sign", "less_than_sign")
+        await pilot.press("right_parenthesis", "right_parenthesis", "left_parenthesis")
         await pilot.press("space")
 
         await until(pilot, lambda: "[SIM 2x" in screen_lines(pilot.app)[0])
@@ -139,7 +139,7 @@ async def test_an_invalid_time_is_refused() -> None:
 async def test_the_clock_can_be_paused_on_a_read_only_screen() -> None:
     session = a_session()
     async with open_screen(session, read_only=True) as pilot:
-        await pilot.press("full_stop")
+        await pilot.press("greater_than_sign")
         stepped = ticks(session)
         await pilot.press("space")
         await until(pilot, lambda: not session.snapshot.is_paused)
@@ -161,7 +161,7 @@ async def test_seeking_on_a_wall_clock_is_refused_with_a_message() -> None:
 async def test_events_after_the_seek_position_are_removed() -> None:
     session = a_session()
     async with open_screen(session) as pilot:
-        await pilot.press(*["full_stop"] * 2)
+        await pilot.press(*["greater_than_sign"] * 2)
         await until(pilot, lambda: "Started" in screen_text(pilot.app))
 
         await pilot.press("comma", "comma")
@@ -270,7 +270,7 @@ async def test_a_replay_can_be_sought_and_stepped_back(tmp_path: Path) -> None:
 
         await pilot.press("comma")
         back = ticks(session)
-        await pilot.press("full_stop")
+        await pilot.press("greater_than_sign")
         await until(pilot, lambda: "docker" in screen_lines(pilot.app)[0])
 
     assert there > 8

@@ -16,8 +16,9 @@ from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot, Snapshot
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import Probe, ProbeKey, ProbeType, TCPSocketAction
 from probetui.k8s.status import Terminated, Waiting
+from probetui.kubelet.journal import JournalEntry, UserEntry
 from probetui.tui.app import ProbetuiApp
-from tests.ticks import NOW
+from tests.ticks import NOW, changed_tick, history
 from tests.tui.app_harness import an_app, line_with, screen_lines, screen_text
 from tests.tui.fake_session import FakeSession
 from tests.tui.snapshots import (
@@ -181,7 +182,7 @@ async def test_a_key_selects_the_next_container_in_trouble() -> None:
 
 # -- no key acts on anything else than what the screen names
 
-ACTS = ("m", "t", "T", "r", "R", "ctrl+k")
+ACTS = ("m", "full_stop", "t", "T", "r", "R", "ctrl+k")
 MOVES = ("j", "k", "G", "g", "left_square_bracket", "right_square_bracket", "left")
 OTHERS = ("tab", "o", "O", "exclamation_mark", "escape", "z")
 
@@ -276,3 +277,45 @@ async def test_the_footer_names_the_selection_where_the_card_is_hidden(
 
         assert "sea/db" not in before
         assert screen_lines(app)[-1].startswith(" sea/db readiness  ? help")
+
+
+class TestActsNameTheirTarget:
+    async def acted(self, *entries: JournalEntry) -> list[str]:
+        """Return the notifications of entries that come after the first snapshot."""
+        session = FakeSession(a_snapshot(a_pod("red")))
+        app = an_app(session)
+        async with app.run_test(size=SIZE) as pilot:
+            session.publish(a_snapshot(a_pod("red")), *entries)
+            await pilot.pause()
+            return [toast.message for toast in app._notifications]
+
+    @pytest.mark.parametrize(
+        ("command", "message"),
+        [
+            pytest.param("mute", "muted red/web liveness", id="mute"),
+            pytest.param("probe now", "probe now red/web liveness", id="now"),
+            pytest.param("restart", "restarting red/web liveness", id="restart"),
+        ],
+    )
+    async def test_a_notification_names_it(self, command: str, message: str) -> None:
+        entry = UserEntry(1, NOW, command, "red/web liveness")
+
+        assert await self.acted(entry) == [message]
+
+    async def test_a_step_has_the_outcome_of_its_tick(self) -> None:
+        key = ProbeKey("uid-red", "web", ProbeType.READINESS)
+        other = ProbeKey("uid-red", "api", ProbeType.READINESS)
+        stepped, before = (
+            history(key, PROBE, "sff", NOW)[-1],
+            history(other, PROBE, "s", NOW)[-1],
+        )
+        entries = (
+            UserEntry(1, NOW, "step", "red/web readiness"),
+            changed_tick(before, sequence=2),
+            changed_tick(stepped, sequence=3),
+        )
+
+        assert await self.acted(*entries) == ["step red/web readiness #3: failure 2/3"]
+
+    async def test_a_pause_is_left_to_the_header(self) -> None:
+        assert await self.acted(UserEntry(1, NOW, "pause", "all probes")) == []

@@ -45,10 +45,13 @@ class ResumeProbes(Kind, frozen=True):
 
 
 class StepProbe(Kind, frozen=True):
-    """Run exactly one tick, the next in time; pause first if needed.
+    """Run exactly one tick; pause first if needed.
 
-    A result that a break-point holds back goes before any tick.
+    It is the next tick in time or, with a `key`, the next one of that probe. A result
+    that a break-point holds back goes before any tick that could be the one.
     """
+
+    key: ProbeKey | None = None
 
 
 class RunToChange(Kind, frozen=True):

@@ -94,8 +94,8 @@ class ProbeDebugger:
                     self._turn.user_command(now, "resume", "all probes")
                 self._breakpoints.clear_stop()
                 self._stepper.resume(now)
-            case StepProbe():
-                self._step(now)
+            case StepProbe(key):
+                self._step(key, now)
             case RunToChange(scope):
                 self._run_to_change(scope, now)
             case InjectResults(key, results):
@@ -135,12 +135,14 @@ class ProbeDebugger:
         if not self._stepper.is_paused and self._breakpoints.should_pause(entry):
             self._stepper.pause()
 
-    def _step(self, now: datetime) -> None:
-        self._turn.user_command(now, "step", "the next probe")
+    def _step(self, wanted: ProbeKey | None, now: datetime) -> None:
+        named = self._stepper.next_key(now, wanted) or wanted
+        target = "the next probe" if named is None else self._probe(named)
+        self._turn.user_command(now, "step", target)
         sequence = self._turn.sequence
         self._breakpoints.clear_stop()
         self._stepper.pause()
-        key = self._stepper.step(now)
+        key = self._stepper.step(now, wanted)
         if key is not None:
             self.last_step = Step(now, sequence, key)
 

@@ -42,20 +42,28 @@ class Stepper:
             if loop.trigger:
                 self._scheduler.wake(key)
 
-    def step(self, now: datetime) -> ProbeKey | None:
-        """Run exactly one tick, the next in time; return its probe, None without one.
+    def next_key(
+        self, now: datetime, wanted: ProbeKey | None = None
+    ) -> ProbeKey | None:
+        """Return the probe that `step` would run, None without one.
 
         A result that a breakpoint held back goes before any tick.
+
+        Args:
+            now: the instant.
+            wanted: the only probe to consider, None for all.
         """
-        held = next(iter(self._scheduler.held), None)
-        if held is not None:
-            self._scheduler.release(held, now)
-            return held
-        queue = tick_queue(self._scheduler, now)
-        if not queue:
-            return None
-        _, key = queue[0]
-        self._scheduler.run_early(key, now)
+        keys = [*self._scheduler.held]
+        keys += [key for _, key in tick_queue(self._scheduler, now)]
+        return next((key for key in keys if wanted in {None, key}), None)
+
+    def step(self, now: datetime, wanted: ProbeKey | None = None) -> ProbeKey | None:
+        """Run exactly one tick, or use a held result; return the probe, or None."""
+        key = self.next_key(now, wanted)
+        if key in self._scheduler.held:
+            self._scheduler.release(key, now)
+        elif key is not None:
+            self._scheduler.run_early(key, now)
         return key
 
 

@@ -134,7 +134,7 @@ class PodSnapshot(Struct, frozen=True):
 
 
 class QueuedTick(Struct, frozen=True):
-    """A tick to come; `.` runs them in this order."""
+    """A tick to come; `>` runs them in this order."""
 
     key: ProbeKey
     at: datetime
@@ -192,6 +192,13 @@ class Upcoming(Struct, frozen=True):
     pod_uid: str
     container_name: str = ""
     probe_type: ProbeType | None = None
+
+    @property
+    def probe_key(self) -> ProbeKey | None:
+        """The probe that it is about, None if it is about none."""
+        if self.probe_type is None:
+            return None
+        return ProbeKey(self.pod_uid, self.container_name, self.probe_type)
 
     @property
     def is_step(self) -> bool:

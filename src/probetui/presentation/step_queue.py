@@ -27,7 +27,7 @@ from probetui.presentation.text.spans import EMPTY, Line, Role, Span, line, mute
 from probetui.presentation.text.view import View
 from probetui.presentation.tick.report import report_tick, run_count
 
-NOTHING_YET = "No step yet: . runs the next tick, S runs to the next change."
+NOTHING_YET = "No step yet: . runs a tick of the probe, > any, S runs to a change."
 
 _KINDS = {
     UpcomingKind.HELD_RESULT: "held back",

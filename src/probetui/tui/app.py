@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -22,6 +22,7 @@ from textual.screen import Screen
 from textual.widget import AwaitMount
 
 from probetui.drive.session import Session
+from probetui.engine.snapshot import PlaybackKind
 from probetui.errors import UsageError
 from probetui.k8s.probe import ProbeType
 from probetui.presentation.text.spans import line, strong
@@ -75,7 +76,12 @@ from probetui.tui.themes import (
     theme_for_background,
     without_hues,
 )
-from probetui.tui.view_model import SessionObserver, countdown_step, is_counting
+from probetui.tui.view_model import (
+    SessionObserver,
+    ViewModel,
+    countdown_step,
+    is_counting,
+)
 
 if TYPE_CHECKING:
     from probetui.tui.actions.command_parser import TypedCommand
@@ -439,9 +445,21 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
     def _show(self) -> None:
         self._backpressure.check()
         view_model = self.ui_state.view_model = self._observer.build_view_model()
+        self._notify_acts(view_model)
         for screen in self.screen_stack:
             if isinstance(screen, StatefulScreen):
                 screen.show(view_model)
+
+    def _notify_acts(self, view_model: ViewModel) -> None:
+        """Notify the user of acts; a replay has those of its recording."""
+        playback = view_model.snapshot.playback
+        if playback is not None and playback.kind is PlaybackKind.REPLAY:
+            return
+        contexts: Container[KeyContext] = getattr(self.screen, "KEY_CONTEXTS", ())
+        for text in view_model.acts:
+            # Step mode has a pane with the last step.
+            if KeyContext.STEPS not in contexts or not text.startswith("step "):
+                self.notify(view_model.view.safe(text))
 
     @on(BackgroundDetected)
     def _fit_theme(self, message: BackgroundDetected) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -13,6 +14,7 @@ from probetui.analysis.event_aggregation import ClusterEvents
 from probetui.drive.session import Session
 from probetui.engine.snapshot import PodSnapshot, Snapshot
 from probetui.k8s.pod import Pod
+from probetui.kubelet.journal import JournalEntry, UserEntry
 from probetui.presentation.container.table import pod_names
 from probetui.presentation.events.log import EventLine, EventLineBuffer, EventLog
 from probetui.presentation.per_pod import changed_pods
@@ -21,6 +23,9 @@ from probetui.presentation.tick.marks import ASCII, UNICODE
 from probetui.record.masking import Mask, find_pod_secrets
 from probetui.tui.options import ScreenOptions
 
+if TYPE_CHECKING:
+    from probetui.presentation.events.acts import ActReporter
+
 
 class ViewModel(Struct, frozen=True):
     """A snapshot, its view, and the event lines since the last one.
@@ -28,7 +33,8 @@ class ViewModel(Struct, frozen=True):
     `counts` are the numbers of warnings and normal events. `log` has all event lines
     and grows; after a seek backwards it is another object. `cluster` has the events as
     a cluster would show them, `names` the pods' names by UID. `past` has all ticks and
-    instances of containers, and grows, too.
+    instances of containers, and grows, too. `acts` are what the user's acts did, since
+    the last one.
     """
 
     snapshot: Snapshot
@@ -40,6 +46,7 @@ class ViewModel(Struct, frozen=True):
     cluster: ClusterEvents = field(default_factory=ClusterEvents)
     names: Mapping[str, str] = field(default_factory=dict)
     past: SessionHistory = field(default_factory=lambda: SessionHistory(()))
+    acts: tuple[str, ...] = ()
     has_several_containers: bool = True
     """Whether there is or was more than one container."""
 
@@ -64,6 +71,8 @@ class SessionObserver:
         self._pods: dict[str, Pod] = {}
         self._names: dict[str, str] = {}
         self._containers: set[tuple[str, str]] = set()
+        self._act_reporter: ActReporter | None = None
+        self._acts: tuple[str, ...] = ()
         self._mask = mask or Mask(hides=not options.show_secrets)
         self.time_format = TimeFormat.WALL
 
@@ -82,6 +91,7 @@ class SessionObserver:
             self._log.cluster,
             self._names,
             self._past,
+            self._acts,
             len(self._containers) > 1,
         )
 
@@ -133,11 +143,24 @@ class SessionObserver:
         journal = self._session.journal
         fresh, self._read = journal[self._read :], len(journal)
         self._past.add_entries(fresh, self._read - len(fresh))
+        self._acts = tuple(self._describe_acts(fresh))
         added = (self._log.add_entry(entry, self._names, self._pods) for entry in fresh)
         lines = tuple(self._without_tick(line) for line in added if line is not None)
         self._lines.extend(lines)
         self._log.cluster.evict(self._lines.oldest)
         return lines
+
+    def _describe_acts(self, fresh: Sequence[JournalEntry]) -> Iterator[str]:
+        if self._act_reporter is None:
+            if not any(isinstance(entry, UserEntry) for entry in fresh):
+                return
+            # Imported late: the first screen has no acts.
+            from probetui.presentation.events.acts import ActReporter  # noqa: PLC0415
+
+            self._act_reporter = ActReporter()
+        for entry in fresh:
+            if text := self._act_reporter.describe(entry, self._pods):
+                yield text
 
     def _without_tick(self, line: EventLine) -> EventLine:
         """Remove the tick of a line if the journal has it."""

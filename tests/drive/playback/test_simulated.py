@@ -111,6 +111,18 @@ def test_a_step_is_one_tick_and_the_clock_stops_again(
     assert source.snapshot().is_paused
 
 
+def test_a_step_of_a_probe_is_a_tick_of_that_probe(source: SimulatedSource) -> None:
+    run_until(source, 5)
+    source.hold()
+    key = ticks(source)[-1].key
+
+    for _ in range(3):
+        before = len(ticks(source))
+        source.step(key=key)
+
+        assert {tick.key for tick in ticks(source)[before:]} == {key}
+
+
 def test_a_step_back_undoes_a_step(source: SimulatedSource) -> None:
     run_until(source, 5)
     source.hold()

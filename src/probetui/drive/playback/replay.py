@@ -18,6 +18,7 @@ from probetui.engine.engine import Engine
 from probetui.engine.inputs import Command, Input
 from probetui.engine.snapshot import PlaybackKind, Snapshot
 from probetui.errors import RecordError, UsageError
+from probetui.k8s.probe import ProbeKey
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import RunOperation, RunProbe
 from probetui.kubelet.facts import OperationFinished, OperationProgress, ProbeFinished
@@ -273,12 +274,12 @@ class ReplaySource:
     def release(self, *, is_internal: bool = True) -> None:
         """Do nothing: ticks come when they were recorded."""
 
-    def step(self, limit: datetime | None = None) -> bool:
-        """Feed inputs until one tick is over."""
+    def step(self, limit: datetime | None = None, key: ProbeKey | None = None) -> bool:
+        """Feed inputs until one tick is over, of the probe `key` if given."""
         while (at := self.next_at()) is not None:
             if limit is not None and at > limit:
                 return False
-            if has_tick(self.turn()):
+            if has_tick(self.turn(), key):
                 break
         return True
 

@@ -22,6 +22,7 @@ from probetui.drive.playback.source import PlaybackSource, is_change
 from probetui.drive.session import Subscribers
 from probetui.engine.inputs import Command
 from probetui.engine.snapshot import PlaybackSnapshot, Snapshot
+from probetui.k8s.probe import ProbeKey
 from probetui.kubelet.journal import JournalEntry, NoteEntry
 from probetui.ports import Clock
 
@@ -151,8 +152,8 @@ class PlaybackSession:
                 self._after_seek.append(partial(self.send, command))
             case ResumeProbes():
                 self._resume()
-            case StepProbe():
-                self._step()
+            case StepProbe(key):
+                self._step(key)
             case RunToChange():
                 self._run_to_change()
             case _:
@@ -266,10 +267,10 @@ class PlaybackSession:
         self._clock_anchor = self._clock.now(), self._source.now
         self._mark_changed()
 
-    def _step(self) -> None:
+    def _step(self, key: ProbeKey | None) -> None:
         """Run until one tick is over, then stop the clock; not beyond the limit."""
         self._catch_up()
-        if self._source.step(self._bound):
+        if self._source.step(self._bound, key):
             self._stop_clock()
         else:
             self._reach_end()

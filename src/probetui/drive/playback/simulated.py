@@ -18,6 +18,7 @@ from probetui.drive.session_journal import SEEKABLE, SessionJournal
 from probetui.drive.simulation import InputListener, Simulation, ignore_input
 from probetui.engine.inputs import Command
 from probetui.engine.snapshot import PlaybackKind, Snapshot
+from probetui.k8s.probe import ProbeKey
 from probetui.kubelet.journal import JournalEntry
 from probetui.kubelet.prober.prober import MAX_PROBE_RETRIES
 
@@ -148,18 +149,18 @@ class SimulatedSource:
         if self.is_held:
             self._submit(ResumeProbes(is_internal))
 
-    def step(self, limit: datetime | None = None) -> bool:
+    def step(self, limit: datetime | None = None, key: ProbeKey | None = None) -> bool:
         """Advance to the next tick that is due by a limit, and run it."""
         self.hold()
         begin = self.position
         far = self.now + _LONG
-        step_at = self._next_step_at(far if limit is None else min(far, limit))
+        step_at = self._next_step_at(far if limit is None else min(far, limit), key)
         if limit is not None and (step_at or far) > limit:
             self._run_until(limit)
             return False
         if step_at is not None:
             self._run_until(step_at)
-        if not has_tick(self._submit(StepProbe())):
+        if not has_tick(self._submit(StepProbe(key)), key):
             self._finish_probes_limits_in_flight()
         self._marks.cut(begin)
         self._marks.add(begin)
@@ -226,14 +227,16 @@ class SimulatedSource:
             self.turn()
         self.pass_until(instant)
 
-    def _next_step_at(self, end: datetime) -> datetime | None:
-        """Run until a tick is upcoming; return its time.
+    def _next_step_at(self, end: datetime, key: ProbeKey | None) -> datetime | None:
+        """Run until a tick is upcoming, of the probe `key` if given; return its time.
 
         None if there is none by an instant.
         """
         while True:
             steps = [
-                upcoming.at for upcoming in self.snapshot().upcoming if upcoming.is_step
+                upcoming.at
+                for upcoming in self.snapshot().upcoming
+                if upcoming.is_step and key in {None, upcoming.probe_key}
             ]
             if steps:
                 return steps[0]

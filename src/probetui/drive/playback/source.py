@@ -9,6 +9,7 @@ from typing import Protocol
 
 from probetui.engine.inputs import Command
 from probetui.engine.snapshot import PlaybackKind, Snapshot
+from probetui.k8s.probe import ProbeKey
 from probetui.kubelet.journal import (
     BackoffEntry,
     ContainerEntry,
@@ -81,8 +82,8 @@ class PlaybackSource(Protocol):
     def release(self, *, is_internal: bool = True) -> None:
         """Resume the probes; `is_internal` as for `hold`."""
 
-    def step(self, limit: datetime | None = None) -> bool:
-        """Run until one tick is over, with the probes paused.
+    def step(self, limit: datetime | None = None, key: ProbeKey | None = None) -> bool:
+        """Run until one tick is over, with the probes paused; that of `key` if given.
 
         False if the next tick is later than `limit`; what is due by then has been run.
         """
@@ -134,9 +135,11 @@ def is_change(entry: JournalEntry) -> bool:
             return False
 
 
-def has_tick(entries: Sequence[JournalEntry]) -> bool:
-    """Return whether the entries include a tick."""
-    return any(isinstance(entry, TickEntry) for entry in entries)
+def has_tick(entries: Sequence[JournalEntry], key: ProbeKey | None = None) -> bool:
+    """Return whether the entries include a tick, of the probe `key` if given."""
+    return any(
+        isinstance(entry, TickEntry) and key in {None, entry.key} for entry in entries
+    )
 
 
 class TickPositions:

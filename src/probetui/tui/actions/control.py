@@ -39,6 +39,11 @@ def _has_shell(now: ActionContext) -> bool:
     return now.is_running() and bool(shell_command(now))
 
 
+def _has_next_tick(now: ActionContext) -> bool:
+    """Return whether the probe has a worker; a simulation runs until it has one."""
+    return now.probe.worker_alive or now.snapshot.playback is not None
+
+
 def _is_wanted(now: ActionContext) -> bool:
     return now.pod.state is PodWorkerState.SYNC
 
@@ -68,14 +73,29 @@ CONTROL_ACTIONS = (
         shares_keys_of="time.pause",
     ),
     Action(
-        "time.step",
+        "probe.step",
         "full_stop",
-        "Run the next tick",
+        "Run the next tick of this probe, then pause",
         _MAIN_AND_STEPS,
-        build_command=lambda _now, _words: StepProbe(),
-        on=Target.ALL_PODS,
+        build_command=lambda now, _words: StepProbe(now.probe.key),
+        typed="step probe",
+        word="step",
+        on=Target.PROBE,
+        when=_has_next_tick,
         changes=True,
         footer=40,
+        gives_way=True,
+    ),
+    Action(
+        "time.step",
+        "greater_than_sign",
+        "Run the next tick of all probes, then pause",
+        _MAIN_AND_STEPS,
+        build_command=lambda _now, _words: StepProbe(),
+        word="step any",
+        on=Target.ALL_PODS,
+        changes=True,
+        gives_way=True,
     ),
     Action(
         "probe.trigger",
@@ -168,19 +188,21 @@ PLAYBACK_ACTIONS = (
     ),
     Action(
         "time.slower",
-        "less_than_sign",
+        "left_parenthesis",
         "Halve the speed (sim, replay)",
         _MAIN_AND_STEPS,
         "app.change_pace(-1)",
         on=Target.ALL_PODS,
+        gives_way=True,
     ),
     Action(
         "time.faster",
-        "greater_than_sign",
+        "right_parenthesis",
         "Double the speed (sim, replay)",
         _MAIN_AND_STEPS,
         "app.change_pace(1)",
         on=Target.ALL_PODS,
+        gives_way=True,
     ),
     Action(
         "time.seek",

@@ -162,9 +162,9 @@ EXPERIMENT_ACTIONS = (
     Action(
         "time.run-to-change",
         "S",
-        "Run until a result or state changes",
+        "Run until the next change of a result or state",
         _HERE_AND_IN_STEPS,
-        word="to change",
+        word="next change",
         build_command=lambda _now, _words: RunToChange(),
         on=Target.ALL_PODS,
         changes=True,

@@ -77,7 +77,7 @@ class QueuePane(Pane):
         snapshot = self._view_model.snapshot
         if not snapshot.is_paused:
             return [
-                line(muted("Probes are running. space pauses, . runs the next tick."))
+                line(muted("Probes are running. space pauses, > runs the next tick."))
             ]
         return list(queue_lines(snapshot, _names(snapshot), self._view_model.view))
 
