@@ -49,14 +49,23 @@ def a_container(
             (ProbeType.READINESS, readiness),
         )
     )
-    container = Container(name, liveness_probe=PROBE, readiness_probe=PROBE)
-    return a_container_snapshot(container, *probes, state=STATES[state])
+    spec = pod.container(name)
+    assert spec is not None
+    return a_container_snapshot(spec, *probes, state=STATES[state])
+
+
+def a_spec(name: str, uid: str = "") -> Pod:
+    containers = (
+        Container(container, liveness_probe=PROBE, readiness_probe=PROBE)
+        for container in NAMES[name]
+    )
+    return Pod(uid or f"uid-{name}", name, containers=tuple(containers))
 
 
 def a_pod(
     name: str, liveness: str = "ss", readiness: str = "ss", *, uid: str = ""
 ) -> PodSnapshot:
-    pod = Pod(uid or f"uid-{name}", name)
+    pod = a_spec(name, uid)
     containers = (
         a_container(pod, container, liveness, readiness) for container in NAMES[name]
     )
@@ -203,7 +212,7 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
         uid = draw(st.sampled_from(["", f"uid-{name}", f"uid-{name}+2"]))
         if not uid:
             continue
-        pod = Pod(uid, name)
+        pod = a_spec(name, uid)
         containers = [
             a_container(
                 pod,
