@@ -167,7 +167,8 @@ def _failed_pre_stop(cause: Cause, words: Words) -> Iterator[str]:
     instance = cause.evidence.instance
     is_end = cause.kind.startswith("killed-") or cause.kind is CauseKind.POD_DELETED
     hook = None if instance is None else instance.hook(HookType.PRE_STOP)
-    if is_end and hook is not None and hook.error is not None:
+    is_cut_off = cause.quirk is CauseKind.PRE_STOP_HOOK_CUT_OFF
+    if is_end and not is_cut_off and hook is not None and hook.error is not None:
         yield from hook_sentences(hook, words.view)
 
 
