@@ -163,6 +163,13 @@ def assert_true(observed: Observed) -> None:
 
 
 NAMES = [*ENDS, *PODS]
+SWEPT = [
+    (name, version)
+    for name in NAMES
+    for version in COMPARED
+    # Before 1.29 an API server drops the restart policy of an init container.
+    if "sidecar" not in name or version in VERSIONS[VERSIONS.index("1.29") :]
+]
 
 
 def an_end(name: str) -> tuple[End, Lives]:
@@ -177,8 +184,7 @@ def test_no_answer_is_untrue(name: str) -> None:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("version", COMPARED)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "version"), SWEPT)
 def test_no_answer_is_untrue_at_any_second_of_any_version(
     name: str, version: str
 ) -> None:

@@ -258,6 +258,7 @@ _NOT_READY = frozenset(
 )
 _PATIENCE = 5.0
 """Seconds in which the kubelet comes to a new pod, and goes on after a container."""
+_STOPPED_WITHIN = timedelta(seconds=1)
 _RETRIED_WITHIN = timedelta(seconds=12)
 """In this time a sync that failed is tried again."""
 
@@ -281,11 +282,15 @@ def _is_runtime_away(observed: Observed) -> bool:
 
 
 def _status(observed: Observed, pod: Pod, container: Container) -> bool | None:
-    """Return whether the newest status says that a container is ready."""
+    """Return whether the newest status says that a container is ready.
+
+    None if it does not, or only just: with 1.20 a pod is Failed before it is stopped.
+    """
     for entry in reversed(observed.entries):
         if isinstance(entry, StatusEntry) and entry.pod_uid == pod.uid:
             status = entry.status.container(container.name)
-            return None if status is None else status.ready
+            is_new = observed.now - entry.at < _STOPPED_WITHIN
+            return None if status is None or is_new else status.ready
     return None
 
 
