@@ -108,9 +108,7 @@ OTHERS = {
     "container in back-off": View(
         lambda: an_app(waiting()), ["enter"], ("20s", "08:21:11"), ("exit 1",)
     ),
-    "why": View(
-        lambda: an_app(steady()), ["w"], ("08:21:05.1", "exit 1", "34ms"), ("#23",)
-    ),
+    "why": View(lambda: an_app(steady()), ["w"], ("exit 1", "34ms"), ("08:21:05.1",)),
     "why it is being stopped": View(
         lambda: an_app(stopping()), ["w"], ("3 of 3", "08:21:10.1"), ("SIGKILL",)
     ),
