@@ -1036,7 +1036,7 @@ class TestFreezingWhilePaused:
         assert bench.container().frozen_since == at(20)
         assert user_words(bench)[-3:] == [
             ("unfreeze", "web/app"),
-            ("step", "web/app liveness"),
+            ("step", "the next probe"),
             ("freeze", "web/app"),
         ]
 

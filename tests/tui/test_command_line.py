@@ -298,7 +298,7 @@ async def test_every_action_of_the_line_that_applies_is_in_the_palette() -> None
         rows = list(ActionProvider(app.screen).rows())
 
     assert "Go to: shop/cache" in [row.title for row in rows]
-    assert rows[0].title.startswith("Probe now: demo/liveness liveness")
+    assert rows[0].title.startswith("Step probe: demo/liveness liveness")
     assert rows[-1].action.id.startswith("move.")
     assert {row.action.id for row in rows} >= {
         "time.pause",

@@ -136,8 +136,7 @@ class ProbeDebugger:
             self._stepper.pause()
 
     def _step(self, wanted: ProbeKey | None, now: datetime) -> None:
-        named = self._stepper.next_key(now, wanted) or wanted
-        target = "the next probe" if named is None else self._probe(named)
+        target = "the next probe" if wanted is None else self._probe(wanted)
         self._turn.user_command(now, "step", target)
         sequence = self._turn.sequence
         self._breakpoints.clear_stop()
