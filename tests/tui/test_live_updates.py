@@ -444,3 +444,13 @@ async def test_a_thousand_containers_scroll_from_end_to_end() -> None:
         "pod-989/c",
         "pod-0/c",
     ]
+
+
+async def test_what_is_published_when_the_app_has_no_screen_is_let_go() -> None:
+    app = an_app(FakeSession(running()))
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+
+    assert not app.screen_stack
+    app._show()
+    assert not app._notifications

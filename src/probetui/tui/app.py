@@ -455,6 +455,9 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
         playback = view_model.snapshot.playback
         if playback is not None and playback.kind is PlaybackKind.REPLAY:
             return
+        if not self.screen_stack:
+            # The app ends, or has not begun: nobody sees a notification.
+            return
         contexts: Container[KeyContext] = getattr(self.screen, "KEY_CONTEXTS", ())
         for text in view_model.acts:
             # Step mode has a pane with the last step.
