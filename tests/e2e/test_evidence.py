@@ -27,8 +27,9 @@ spec:
         - sh
         - -c
         - |
+          exec >&2  # an engine does not keep the order of two streams
           echo "opens the database with $PASSWORD"
-          printf 'FATAL: \\033[2J no database\\n' >&2
+          printf 'FATAL: \\033[2J no database\\n'
           exit 3
       env:
         - name: PASSWORD
@@ -66,7 +67,7 @@ def test_a_crash_and_a_failed_hook_are_explained_by_what_they_printed(
 
     assert lines.returncode == 0, lines.stderr
     assert r"no database" in lines.stdout
-    assert any(r"FATAL: \x1b[2J" in line for line in why.stdout.splitlines()[:2])
+    assert any(r"FATAL: \x1b[2J" in line for line in why.stdout.splitlines()[:4])
     assert "postStart hook failed" in hook.stdout
     assert "exited with 5: no cache" in hook.stdout
     assert logs.stdout.splitlines()[0] == "opens the database with ***"

@@ -44,7 +44,7 @@ def test_why_a_container_was_killed(program: Program) -> None:
         # A command is not a sentence: it has no full stop.
         explanation = explanation[explanation.index("The liveness probe") :]
         tty.enter("clear")
-        tty.enter(f"{PROGRAM} why | head -30; echo status $?")
+        tty.enter(f"{PROGRAM} why | head -40; echo status $?")
         tty.wait_for("status 0", "Instances:")
 
         assert any(explanation in sentence for sentence in sentences(tty.text))
