@@ -206,7 +206,9 @@ SWEEPS = (
     "tests/traces/test_versions.py",
     "tests/tui/test_colours.py",
     "tests/tui/test_command_line.py",
+    "tests/tui/test_containers.py",
     "tests/tui/test_debugging.py",
+    "tests/tui/test_events_screen.py",
     "tests/tui/test_help.py",
     "tests/tui/test_hostile_text.py",
     "tests/tui/test_key_bursts.py",
@@ -227,6 +229,7 @@ SWEEPS = (
     "tests/tui/test_sorting.py",
     "tests/tui/test_styled_text.py",
     "tests/tui/test_themes.py",
+    "tests/tui/test_understanding.py",
     "tests/tui/test_write_manifest.py",
 )
 """Files that take long and that hardly any change of another room breaks.

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from tests.bulk import fail_with, select_cases
 
@@ -107,7 +108,16 @@ async def _problems(
     return {id_: problem for id_ in cases if (problem := found[id_]) is not None}
 
 
-@pytest.mark.parametrize("kind", _kinds())
+def _values() -> list[ParameterSet]:
+    """Return the kinds; those whose servers hold many requests up are sweeps."""
+    held_up = {"grpc_result", "http_result"}
+    return [
+        pytest.param(kind, marks=[pytest.mark.sweep] if kind in held_up else [])
+        for kind in _kinds()
+    ]
+
+
+@pytest.mark.parametrize("kind", _values())
 async def test_parity(kind: str, request: pytest.FixtureRequest) -> None:
     assert (HERE / "judges" / f"{kind}.py").exists(), f"no judge for {kind}.jsonl"
     judge = importlib.import_module(f"tests.parity.judges.{kind}").judge

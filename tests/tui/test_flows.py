@@ -166,6 +166,7 @@ async def test_a_user_steps_a_liveness_probe_to_its_kill_and_past_it() -> None:
         assert user.restarts == 1
 
 
+@pytest.mark.sweep
 async def test_a_user_makes_a_healthy_container_fail_three_times() -> None:
     async with open_screen(simulated(HEALTHY)) as user:
         await user.type("seek 10s")
@@ -201,6 +202,7 @@ async def test_a_user_mutes_and_unmutes_a_failing_probe() -> None:
         await user.until(lambda: user.restarts == 1, "a restart")
 
 
+@pytest.mark.sweep
 async def test_a_user_seeks_in_a_replay(tmp_path: Path) -> None:
     pod, scenario = lesson("liveness")
     recorded = Recorded(tmp_path / "session.jsonl", pod, scenario=scenario)
@@ -220,6 +222,7 @@ async def test_a_user_seeks_in_a_replay(tmp_path: Path) -> None:
         assert user.restarts == 1
 
 
+@pytest.mark.sweep
 async def test_a_user_searches_for_one_pod_among_several() -> None:
     async with open_screen(simulated(HEALTHY, OTHER)) as user:
         await user.type("seek 5s")
@@ -241,6 +244,7 @@ def listed(user: User) -> str:
     return "\n".join(lines[1:below])
 
 
+@pytest.mark.sweep
 async def test_a_user_resizes_the_terminal() -> None:
     pod, scenario = lesson("liveness")
     async with open_screen(simulated(pod, scenario=scenario)) as user:
@@ -266,6 +270,7 @@ async def test_the_pod_is_shown_before_its_image_is_pulled() -> None:
         await user.see("Running")
 
 
+@pytest.mark.sweep
 async def test_a_user_finds_a_container_among_many_that_are_probed_all_the_time() -> (
     None
 ):
