@@ -98,6 +98,10 @@ PODS: dict[str, tuple[End, Lives]] = {
         ),
         {"proxy": (STUBBORN,)},
     ),
+    "sidecar, deleted at once": (
+        End(pod={"init_containers": (SIDECAR,)}, commands={0: delete}),
+        {},
+    ),
     "hook runs, deleted": (
         End(HOOKED, calls=takes(RunHook, 15), commands={8: delete}),
         {},

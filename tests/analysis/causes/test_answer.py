@@ -122,6 +122,13 @@ class TestNeverCreated:
         assert answer.remedy is not None
         assert answer.remedy.path == "spec.containers[0].image"
 
+    def test_its_image_cannot_be_pulled_before_a_status_says_so(self) -> None:
+        bench = CauseBench(
+            a_pod(), absent=["busybox:1.36"], dealing=takes(PullImage, 0, "no such")
+        )
+
+        assert bench.chain(0.5) == [Kind.IMAGE_PULL_FAILED]
+
     def test_its_image_may_never_be_pulled(self) -> None:
         pod = a_pod(a_container(image_pull_policy=PullPolicy.NEVER))
         bench = CauseBench(pod, images=frozenset(), absent=["busybox:1.36"])

@@ -29,6 +29,9 @@ def pod_ended_first(case: WhyCase) -> Cause | None:
     because = None
     if status.phase is PodPhase.FAILED and case.deleted_at is None:
         because = _blocking_init(case)
+        # Only a plain init container fails its pod; without one it was deleted.
+        if because and because.kind is not CauseKind.WAITS_FOR_INIT_CONTAINER:
+            because = None
     return case.cause(
         CauseKind.POD_ENDED_FIRST,
         case.pod_history.gone_at or case.deleted_at,

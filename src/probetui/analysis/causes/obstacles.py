@@ -81,8 +81,21 @@ def own_reason(case: WhyCase) -> Cause | None:
     """Find what the state of the container gives as the reason why it waits."""
     waiting = case.waiting
     if waiting.reason not in _BY_REASON:
+        # The next status has the reason; the event of the failure comes before it.
+        waiting = Waiting(_failure_of_image(case))
+    if waiting.reason not in _BY_REASON:
         return None
     return _obstacle(case, waiting)
+
+
+def _failure_of_image(case: WhyCase) -> str:
+    """Return the reason of the newest event of the image if it failed, or ""."""
+    newest = case.history.image_event
+    if newest is None:
+        return ""
+    event = newest.event
+    reason = event.message.removeprefix("Error: ")
+    return reason if event.reason == "Failed" else event.reason
 
 
 def of_the_pod(case: WhyCase) -> Cause | None:

@@ -130,11 +130,15 @@ def _waits_for_init(cause: Cause, words: Words) -> str:
 
 def _waits_for_sidecar(cause: Cause, words: Words) -> str:
     other, exits = cause.subject.name, cause.evidence.count
-    counts = "it runs" if cause.subject.probe is None else "its startup probe succeeds"
-    text = (
-        f"{_absent(cause, words)}: it {words.wait} for sidecar {other}, which counts "
-        f"as started once {counts}"
-    )
+    is_probed = cause.subject.probe is not None
+    if not words.is_past:
+        counts = "its startup probe succeeds" if is_probed else "it runs"
+        is_not_up = f"which counts as started once {counts}"
+    elif is_probed:
+        is_not_up = "whose startup probe had not succeeded"
+    else:
+        is_not_up = "which had not started"
+    text = f"{_absent(cause, words)}: it {words.wait} for sidecar {other}, {is_not_up}"
     if not exits:
         return text
     times = "once" if exits == 1 else f"{exits} times"
@@ -145,10 +149,10 @@ def _waits_for_sidecar(cause: Cause, words: Words) -> str:
 
 
 def _waits_for_hook(cause: Cause, words: Words) -> str:
-    return (
-        f"{_absent(cause, words)}: it {words.be} created once the postStart hook of "
-        f"{cause.subject.name} ends; it {words.have} run{words.lasted(cause.since)}"
-    )
+    hook = f"the postStart hook of {cause.subject.name}"
+    comes = f"waited for {hook}" if words.is_past else f"is created once {hook} ends"
+    lasted = words.lasted(cause.since)
+    return f"{_absent(cause, words)}: it {comes}; it {words.have} run{lasted}"
 
 
 def _waits_for_start(cause: Cause, words: Words) -> str:
