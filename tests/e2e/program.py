@@ -97,16 +97,24 @@ class Program:
 
     @contextmanager
     def keeping(
-        self, manifest: Path, options: tuple[str, ...], until: str
-    ) -> Iterator[None]:
-        """Run pods until a condition holds, and keep them until the block ends."""
-        named = "-f", str(manifest), *options
+        self, manifest: str, options: tuple[str, ...], until: str
+    ) -> Iterator[tuple[str, ...]]:
+        """Run pods until a condition holds, and keep them until the block ends.
+
+        Args:
+            manifest: their text.
+            options: those that select the runtime and the pods, which are yielded.
+            until: the condition.
+        """
+        path = self.home / "kept.yaml"
+        path.write_text(manifest)
+        named = "-f", str(path), *options
         made = self.run(
             *(*named, "--keep", "--until", until, "--timeout", "60s"),
             seconds=2 * PATIENCE_SECONDS,
         )
         assert made.returncode == 0, made.stderr
-        yield
+        yield options
         removed = self.run("down", *named)
         assert removed.returncode == 0, removed.stderr
 

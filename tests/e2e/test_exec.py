@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -28,13 +27,10 @@ spec:
 
 @pytest.fixture(params=RUNTIMES)
 def runtime(
-    request: pytest.FixtureRequest, program: Program, tmp_path: Path
+    request: pytest.FixtureRequest, program: Program
 ) -> Iterator[tuple[str, ...]]:
     """Run the pod on a runtime, and return the options for it."""
-    options: tuple[str, ...] = request.param
-    path = tmp_path / "pod.yaml"
-    path.write_text(POD)
-    with program.keeping(path, options, until="started"):
+    with program.keeping(POD, request.param, until="started") as options:
         yield options
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -37,13 +36,10 @@ spec:
 
 @pytest.fixture(params=RUNTIMES)
 def runtime(
-    request: pytest.FixtureRequest, program: Program, tmp_path: Path
+    request: pytest.FixtureRequest, program: Program
 ) -> Iterator[tuple[str, ...]]:
     """Run the pod on a runtime until its second life, and keep it."""
-    options: tuple[str, ...] = request.param
-    path = tmp_path / "pod.yaml"
-    path.write_text(POD)
-    with program.keeping(path, options, until="restarts=1"):
+    with program.keeping(POD, request.param, until="restarts=1") as options:
         yield options
 
 

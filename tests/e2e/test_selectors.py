@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -26,13 +25,11 @@ STORE = POD.format(name="store", labels="{app: db}")
 
 @pytest.fixture(params=RUNTIMES)
 def runtime(
-    request: pytest.FixtureRequest, program: Program, tmp_path: Path
+    request: pytest.FixtureRequest, program: Program
 ) -> Iterator[tuple[str, ...]]:
     """Run both pods on a runtime, and return the options for it."""
-    options: tuple[str, ...] = (*request.param, "-n", "e2e-labels")
-    path = tmp_path / "pods.yaml"
-    path.write_text(f"{FRONT}---\n{STORE}")
-    with program.keeping(path, options, until="started"):
+    both, options = f"{FRONT}---\n{STORE}", (*request.param, "-n", "e2e-labels")
+    with program.keeping(both, options, until="started") as options:
         yield options
 
 
