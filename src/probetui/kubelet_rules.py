@@ -360,13 +360,13 @@ class KubeletRules(Struct, frozen=True, eq=False):
     )
     has_dockershim: bool = until(
         "1.24",
-        "On Docker commands are run by dockershim, of which one that cannot be started "
-        "is a failure; by CRI it is an error.",
+        "On Docker dockershim runs commands, and one that cannot be started is a "
+        "failure; by CRI it is an error.",
         "KEP-2221; recorded in 1.20.2 with both",
     )
     redirect_warning: str = by_release(
         {"1.15": "", "1.24": "Probe terminated redirects, Response body: "},
-        "What the warning about a redirect to another host begins with; before, it was "
+        "How the warning about a redirect to another host begins; before, it was "
         "the body alone.",
         "k/k#103967; probe/http/http.go, v1.23.15, v1.24.14",
     )
@@ -487,7 +487,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
             "1.15": "couldn't parse image reference",
             "1.28": "couldn't parse image name",
         },
-        "What the message of an image's name begins with that is none.",
+        "How the message about an invalid image name begins.",
         "image_manager.go, v1.27.7; parsers.go, v1.32.10",
     )
     back_off_text: str = by_release(
@@ -500,7 +500,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
     )
     back_off_wait_text: str = by_release(
         {"1.15": "Back-off", "1.17": "back-off"},
-        "What the message of a container that waits with CrashLoopBackOff begins with.",
+        "How the message of a container that waits with CrashLoopBackOff begins.",
         "kuberuntime_manager.go, v1.15.1, v1.17.0, doBackOff",
         doubt="between 1.15.1 and 1.17.0",
     )
@@ -590,7 +590,7 @@ class KubeletRules(Struct, frozen=True, eq=False):
             "1.15": "Failed create pod sandbox",
             "1.17": "Failed to create pod sandbox",
         },
-        "What FailedCreatePodSandBox begins with.",
+        "How the event FailedCreatePodSandBox begins.",
         "kuberuntime_manager.go, v1.15.0, v1.17.0",
         doubt="between 1.15.0 and 1.17.0",
     )
@@ -825,7 +825,8 @@ class KubeletRules(Struct, frozen=True, eq=False):
     )
     one_error_of_csi_driver: bool = since(
         "1.36",
-        "The name of a CSI driver that is missing is not also malformed.",
+        "A missing name of a CSI driver is one error, without a second one "
+        "about its form.",
         "validation.go, ValidateCSIDriverName; recorded in 1.36.2",
         doubt="between 1.32.10 and 1.36.2",
         is_words=True,
