@@ -59,17 +59,17 @@ def check_output(path: Path, kind: OutputKind) -> os.stat_result | None:
         OSError: the file is an input, another output, or not of this kind.
     """
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except FileNotFoundError:
         return None
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return None
-    claim = FILE_CLAIMS.get((found.st_dev, found.st_ino), kind.name)
+    claim = FILE_CLAIMS.get((status.st_dev, status.st_ino), kind.name)
     if claim != kind.name:
         raise _refusal(path, f"this command uses the file as {claim}")
-    if found.st_size and not kind.is_ours(_head(path)):
+    if status.st_size and not kind.is_ours(_head(path)):
         raise _refusal(path, f"the file exists and is not {kind.name}")
-    return found
+    return status
 
 
 def replace_output(
@@ -86,14 +86,14 @@ def replace_output(
     Raises:
         OSError: the file must not be replaced, or the system refuses.
     """
-    found = check_output(path, kind)
-    if found is None and path.exists():
+    existing = check_output(path, kind)
+    if existing is None and path.exists():
         with os.fdopen(open_output(path, 0), "wb") as file:
             file.write(content)
         return
     target = Path(os.path.realpath(path))
     if mode is None:
-        mode = _OWNER_ONLY if found is None else found.st_mode & _MODE_BITS
+        mode = _OWNER_ONLY if existing is None else existing.st_mode & _MODE_BITS
     DirectoryRoot(target.parent).replace_file(target.name, content, mode)
 
 
@@ -180,8 +180,8 @@ class OutputFile(AppendedFile):
     def _open(self) -> int:
         """Open and lock the file that is there, or a new one."""
         while True:
-            found = check_output(self._path, self._kind)
-            self._is_replacing = found is not None and found.st_size > 0
+            existing = check_output(self._path, self._kind)
+            self._is_replacing = existing is not None and existing.st_size > 0
             if self._is_replacing:
                 # Only to hold its lock: two sessions must not both replace it.
                 descriptor = open_regular(self._path, claim=self._kind.name)

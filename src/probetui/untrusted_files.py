@@ -242,8 +242,8 @@ def _open_regular(
     flags |= _NEVER_WAITS
     stays = 0 if follows_links else os.O_NOFOLLOW
     if not (IS_LINUX and Path(OPEN_DESCRIPTORS).is_dir()):
-        found = os.stat(name, dir_fd=parent, follow_symlinks=follows_links)
-        _check_regular(found, flags, path)
+        status = os.stat(name, dir_fd=parent, follow_symlinks=follows_links)
+        _check_regular(status, flags, path)
         descriptor = os.open(name, flags | stays, dir_fd=parent)
         try:
             _check_regular(os.fstat(descriptor), flags, path)
@@ -264,12 +264,12 @@ def _open_regular(
         os.close(pinned)
 
 
-def _check_regular(found: os.stat_result, flags: int, path: Path) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        number = errno.ELOOP if stat.S_ISLNK(found.st_mode) else errno.EINVAL
-        kind = _kind(found.st_mode)
+def _check_regular(status: os.stat_result, flags: int, path: Path) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        number = errno.ELOOP if stat.S_ISLNK(status.st_mode) else errno.EINVAL
+        kind = _kind(status.st_mode)
         raise OSError(number, f"it is {kind}, not a regular file", str(path))
-    if flags & _WRITES and found.st_nlink > 1:
+    if flags & _WRITES and status.st_nlink > 1:
         raise OSError(
             errno.EMLINK, "it has another hard link and is not written to", str(path)
         )
@@ -344,8 +344,8 @@ class DirectoryRoot(Struct, frozen=True):
         if not _components(relative):
             return self.open_directory()
         with self._parent(relative) as (parent, name, path), _named(path):
-            found = os.stat(name, dir_fd=parent, follow_symlinks=False)
-            if stat.S_ISLNK(found.st_mode):
+            status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+            if stat.S_ISLNK(status.st_mode):
                 raise OSError(errno.ELOOP, "a symbolic link is not followed")
             flags = PINNED | os.O_NOFOLLOW | os.O_NONBLOCK
             descriptor = os.open(name, flags, dir_fd=parent)
@@ -366,12 +366,12 @@ class DirectoryRoot(Struct, frozen=True):
         safeOpenSubPath, doBindSubPath.
         """
         root = os.path.realpath(self.path)
-        found = os.path.realpath(self.path.joinpath(*_components(relative)))
-        if os.path.commonpath([root, found]) != root:
+        status = os.path.realpath(self.path.joinpath(*_components(relative)))
+        if os.path.commonpath([root, status]) != root:
             raise ContainerRuntimeError(
-                f"{_quoted(str(relative))} leads out of {self.path}, to {found}"
+                f"{_quoted(str(relative))} leads out of {self.path}, to {status}"
             )
-        return PurePath(found).relative_to(root)
+        return PurePath(status).relative_to(root)
 
     def exists(self, relative: str | PurePath) -> bool:
         """Return whether there is anything, be it a link that leads nowhere."""
@@ -573,8 +573,8 @@ def _step(parent: int, name: str, path: Path, make_mode: int | None) -> int:
 def _explained(error: OSError, parent: int, name: str, path: Path) -> OSError:
     """Return what to raise when a component cannot be opened as a directory."""
     with contextlib.suppress(OSError):
-        found = os.stat(name, dir_fd=parent, follow_symlinks=False)
-        if stat.S_ISLNK(found.st_mode):
+        status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        if stat.S_ISLNK(status.st_mode):
             text = "a symbolic link is not followed"
             return OSError(errno.ELOOP, text, str(path))
     return OSError(error.errno, error.strerror, str(path))

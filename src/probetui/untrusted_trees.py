@@ -310,12 +310,12 @@ class GroupChange(_TreeWalk):
         except FileNotFoundError:
             return
         try:
-            found = os.fstat(pinned)
-            if stat.S_ISLNK(found.st_mode):
+            status = os.fstat(pinned)
+            if stat.S_ISLNK(status.st_mode):
                 gid = self._group
                 os.chown(name, -1, gid, dir_fd=self._current, follow_symlinks=False)
             elif (
-                found.st_nlink == 1
+                status.st_nlink == 1
                 and _mount(pinned) == self._levels[-1].identity.mount
             ):
                 self._give_to_group(pinned, self._file_mode)
@@ -344,9 +344,9 @@ def _pin_directory(name: str, parent: int, device: int) -> int:
     try:
         return os.open(name, flags, dir_fd=parent)
     except PermissionError:
-        found = os.stat(name, dir_fd=parent, follow_symlinks=False)
-        is_ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
-        if IS_LINUX or not is_ours or found.st_dev != device:
+        status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        is_ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
+        if IS_LINUX or not is_ours or status.st_dev != device:
             raise
         # Without O_PATH a descriptor takes the right to read.
         os.chmod(name, OWNER_ALL, dir_fd=parent, follow_symlinks=False)
@@ -365,15 +365,15 @@ def _reason(error: OSError) -> str:
 
 def _make_removable(pinned: int) -> None:
     """Let the owner, if that is us, list a directory and remove what is in it."""
-    found = os.fstat(pinned)
-    is_closed = found.st_mode & OWNER_ALL != OWNER_ALL
-    if is_closed and found.st_uid == os.geteuid():
+    status = os.fstat(pinned)
+    is_closed = status.st_mode & OWNER_ALL != OWNER_ALL
+    if is_closed and status.st_uid == os.geteuid():
         set_pinned_mode(pinned, OWNER_ALL)
 
 
 def _identity(descriptor: int) -> _Identity:
-    found = os.fstat(descriptor)
-    return _Identity(found.st_dev, found.st_ino, _mount(descriptor))
+    status = os.fstat(descriptor)
+    return _Identity(status.st_dev, status.st_ino, _mount(descriptor))
 
 
 def _mount(descriptor: int) -> int:

@@ -155,10 +155,10 @@ def read_cases(sources: Sequence[SourceFile], pods: Sequence[Pod]) -> list[Case]
             if is_case_document(document.root):
                 reader.problems += duplicate_problems(document)
                 cases += reader.cases(document.root)
-        found = sorted(
+        in_order = sorted(
             reader.problems, key=lambda problem: (problem.line, problem.column)
         )
-        problems += [*map(str, found), *reader.script_problems]
+        problems += [*map(str, in_order), *reader.script_problems]
     if problems:
         raise ManifestError(problems)
     return cases
@@ -190,12 +190,12 @@ def built_in_cases(loaded: Sequence[LoadedPod], rules: KubeletRules) -> list[Cas
     """
     return [
         Case(
-            one.pod.name,
-            one.position,
-            frozenset({(one.pod.namespace, one.pod.name)}),
-            (CaseStep(None, tuple(_built_in_expectations(one.pod, rules))),),
+            pod_file.pod.name,
+            pod_file.position,
+            frozenset({(pod_file.pod.namespace, pod_file.pod.name)}),
+            (CaseStep(None, tuple(_built_in_expectations(pod_file.pod, rules))),),
         )
-        for one in loaded
+        for pod_file in loaded
     ]
 
 
@@ -228,13 +228,13 @@ def _whole(length: timedelta) -> str:
 
 def _time_up(pod: Pod, rules: KubeletRules) -> timedelta:
     """Return how long a pod without cases has to stay up after it was ready."""
-    found = (
+    times = (
         timing.first.then(timing.noticed).most
         for container in pod.all_containers()
         if container.probe(ProbeType.LIVENESS) is not None
         for timing in (timing_of(pod, container, ProbeType.LIVENESS, rules),)
     )
-    return max(found, default=_UP_WITHOUT_LIVENESS)
+    return max(times, default=_UP_WITHOUT_LIVENESS)
 
 
 def _time_to_success(pod: Pod, name: str, rules: KubeletRules) -> Iterator[timedelta]:
@@ -346,11 +346,11 @@ class _CaseReader(FieldReader):
 
     def _runtimes(self, fields: Mapping[str, YamlNode], path: str) -> tuple[str, ...]:
         known = {runtime: runtime for runtime in (*RUNTIMES, SIM) if runtime != AUTO}
-        found = [
+        runtimes = [
             self.word(node, where, known, SIM)
             for _, node, where in self._texts(fields, "runtimes", path)
         ]
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(runtimes))
 
     def _script(
         self, node: YamlNode, path: str, pods: Sequence[Pod]
@@ -412,9 +412,9 @@ class _CaseReader(FieldReader):
         if isinstance(node, MapNode):
             for entry in node.entries:
                 where = join_path(path, entry.key)
-                found = self._texts({"": entry.value}, "", where)
+                written = self._texts({"": entry.value}, "", where)
                 texts = [
-                    (part, node) for text, node, _ in found for part in _at_commas(text)
+                    (part, node) for text, node, _ in written for part in _at_commas(text)
                 ]
                 if not texts:
                     self.add_problem(entry.value, where, "expects nothing")

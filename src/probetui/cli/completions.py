@@ -28,13 +28,13 @@ def print_for_kubectl(
     Source: plugin_completion.go, kubectl v0.37.1.
     """
     shell = ShellComplete(group, {}, "probetui", "")
-    found = shell.get_completions(list(words), incomplete)
-    for item in found:
+    names = shell.get_completions(list(words), incomplete)
+    for item in names:
         if item.type == "plain":
             line = f"{item.value}\t{item.help}" if item.help else item.value
             print_output(f"{line}\n".encode())
     # Words of a list and files never stand together.
-    kind = next((item.type for item in found if item.type != "plain"), "plain")
+    kind = next((item.type for item in names if item.type != "plain"), "plain")
     print_line(f":{_COBRA_DIRECTIVES[kind]}")
 
 
@@ -53,10 +53,10 @@ def complete_container_targets(
 
     A container name that several pods have follows the pod's name.
     """
-    found = _container_names(ctx)
-    counts = Counter(name for _, name in found)
+    names = _container_names(ctx)
+    counts = Counter(name for _, name in names)
     words = (
-        f"{name}=" if counts[name] == 1 else f"{pod}/{name}=" for pod, name in found
+        f"{name}=" if counts[name] == 1 else f"{pod}/{name}=" for pod, name in names
     )
     return _items_starting_with(incomplete, words)
 
@@ -71,10 +71,10 @@ def complete_cases(
     names = [name for name in ctx.params.get("filenames") or () if name != "-"]
     try:
         sources = read_sources(names, recursive=False)
-        found = case_names(sources)
+        cases = case_names(sources)
     except ProbetuiError:
         return []
-    return _items_starting_with(incomplete, found)
+    return _items_starting_with(incomplete, cases)
 
 
 def _container_names(ctx: click.Context) -> list[tuple[str, str]]:
@@ -142,7 +142,7 @@ def complete_version_scripts(
 
 def _items_starting_with(start: str, words: Iterable[str]) -> list[CompletionItem]:
     # A line break would end a word of the answer, and the shell prints what it gets.
-    found = sorted(
+    completions = sorted(
         {word for word in words if word.startswith(start) and safe_line(word) == word}
     )
-    return [CompletionItem(word) for word in found]
+    return [CompletionItem(word) for word in completions]

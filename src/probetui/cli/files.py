@@ -233,11 +233,11 @@ def _files_in(folder: Path, recursive: bool, named: _Named) -> list[Path]:  # no
     Source: kubelet/config/file.go, v1.32.10, extractFromDir.
     """
     if named.is_static:
-        found = (file for file in folder.iterdir() if not file.name.startswith("."))
+        files = (file for file in folder.iterdir() if not file.name.startswith("."))
     else:
         every = folder.rglob("*") if recursive else folder.iterdir()
-        found = (file for file in every if file.suffix in MANIFEST_SUFFIXES)
-    return sorted(file for file in found if file.is_file())
+        files = (file for file in every if file.suffix in MANIFEST_SUFFIXES)
+    return sorted(file for file in files if file.is_file())
 
 
 def read_file(path: Path, kubelet_source: str = API_SOURCE) -> SourceFile:

@@ -395,13 +395,13 @@ def _command_behind_options(
     """
     missing = {line.partition(": No such file")[0] for _, line in lines}
     behind = [place for place, word in enumerate(args) if word in COMMANDS]
-    found = next((place for place in behind if args[place] in missing), 0)
-    if not found or not args[0].startswith("-"):
+    at = next((place for place in behind if args[place] in missing), 0)
+    if not at or not args[0].startswith("-"):
         return ""
     # Late: only this error needs it.
     import shlex
 
-    typed = shlex.join(["probetui", args[found], *args[:found], *args[found + 1 :]])
+    typed = shlex.join(["probetui", args[at], *args[:at], *args[at + 1 :]])
     return f"the command comes first: {typed}"
 
 

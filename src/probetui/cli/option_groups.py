@@ -114,7 +114,9 @@ class OptionGroup:
         for name, hint in inspect.get_annotations(cls).items():
             known[name] = _Field(hint, cls.section, is_rare=False)
         if is_rare:
-            known = {name: it._replace(is_rare=True) for name, it in known.items()}
+            known = {
+                name: field._replace(is_rare=True) for name, field in known.items()
+            }
         cls._fields = known
 
     def __init__(self, **values: Any) -> None:
@@ -203,7 +205,7 @@ def _make(name: str, kind: object, default: object, opt: Opt, field: _Field) -> 
         derived["show_default"] = "[default:" not in opt.attributes["help"]
     if get_origin(kind) is tuple:
         derived["multiple"] = True
-    taken = next((one for one in _parts(kind) if one in _TYPES), None)
+    taken = next((part for part in _parts(kind) if part in _TYPES), None)
     if taken is not None:
         derived["type"] = _TYPES[taken]
     return Option(

@@ -184,8 +184,8 @@ class OwnPodsRuntime:
 
     async def relist(self) -> tuple[RuntimePodStatus, ...]:
         """Return the pods of this session."""
-        found = await self._runtime.relist()
-        return tuple(status for status in found if status.pod_uid in self._uids)
+        running = await self._runtime.relist()
+        return tuple(status for status in running if status.pod_uid in self._uids)
 
 
 async def all_pods(runtime: Runtime) -> tuple[RuntimePodStatus, ...]:
@@ -195,14 +195,14 @@ async def all_pods(runtime: Runtime) -> tuple[RuntimePodStatus, ...]:
         ContainerRuntimeError: the runtime could not be asked.
     """
     left: list[RuntimePodStatus] = []
-    found = await runtime.relist()
+    running = await runtime.relist()
     left += [
         RuntimePodStatus(volume.pod_uid, volume.name, volume.namespace)
         for volume in await runtime.list_volumes()
     ]
     left += await runtime.list_leftover_files()
-    by_uid = {pod.pod_uid: pod for pod in (*left, *found)}
-    return (*found, *(by_uid[uid] for uid in by_uid if by_uid[uid] not in found))
+    by_uid = {pod.pod_uid: pod for pod in (*left, *running)}
+    return (*running, *(by_uid[uid] for uid in by_uid if by_uid[uid] not in running))
 
 
 async def lease_holders(

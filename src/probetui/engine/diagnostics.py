@@ -113,18 +113,18 @@ class ProbeDiagnostics:
             if self._tells_findings:
                 self._journal_finding(entry, last, now)
 
-    def on_listeners_found(self, found: ListenersFound, now: datetime) -> None:
+    def on_listeners_found(self, answer: ListenersFound, now: datetime) -> None:
         """Journal where a container listens, for each probe that was refused."""
-        lookup = self._lookups.get(found.container_id)
+        lookup = self._lookups.get(answer.container_id)
         if lookup is None or not lookup.is_under_way:
             return
         lookup.is_under_way = False
-        if found.is_ending:
+        if answer.is_ending:
             lookup.waiting.clear()
             return
-        lookup.at, lookup.found = now, found
+        lookup.at, lookup.found = now, answer
         for endpoint, entry in lookup.waiting.items():
-            self._journal_listeners(lookup, endpoint, entry, found, now)
+            self._journal_listeners(lookup, endpoint, entry, answer, now)
         lookup.waiting.clear()
 
     def on_exec_seen(
@@ -212,15 +212,15 @@ class ProbeDiagnostics:
         lookup: _ListenerLookup,
         endpoint: SocketAddress,
         entry: _ProbedEntry,
-        found: ListenersFound,
+        answer: ListenersFound,
         now: datetime,
     ) -> None:
         """Journal where a container listens, unless it is unchanged."""
-        matter = relevant_listeners(found, endpoint)
+        matter = relevant_listeners(answer, endpoint)
         if lookup.reported.get(endpoint) == matter:
             return
         lookup.reported[endpoint] = matter
-        pod, listeners = self._pods.get(entry.key.pod_uid), found.listeners
+        pod, listeners = self._pods.get(entry.key.pod_uid), answer.listeners
         if pod is not None and listeners is not None:
             listeners = narrow_to_container(listeners, pod)
         self._turn.write(
@@ -231,7 +231,7 @@ class ProbeDiagnostics:
                 entry.container_id,
                 endpoint,
                 listeners,
-                found.problem,
+                answer.problem,
                 entry.sequence,
             )
         )
@@ -309,11 +309,11 @@ def _redirect(answer: HTTPAnswer) -> str:
     return f"is answered with status {answer.status}, which counts as a success"
 
 
-def relevant_listeners(found: ListenersFound, refused: SocketAddress) -> object:
+def relevant_listeners(answer: ListenersFound, refused: SocketAddress) -> object:
     """Return the listeners that explain a refusal: on its port, else all."""
-    if found.listeners is None:
-        return found.problem
-    endpoints = found.listeners.endpoints
+    if answer.listeners is None:
+        return answer.problem
+    endpoints = answer.listeners.endpoints
     return (
         tuple(endpoint for endpoint in endpoints if endpoint.port == refused.port)
         or endpoints

@@ -63,26 +63,26 @@ def find_pods(text: str, pods: Iterable[P]) -> tuple[list[P], str]:
     is_typed = len(parts) > 1 and parts[0] in _TYPES
     if is_typed and not any(parts[0] in {pod.name, pod.namespace} for pod in known):
         parts = parts[1:]
-    name, container, found = parts[0], "", _called(parts[0], known)
+    name, container, matches = parts[0], "", _called(parts[0], known)
     if len(parts) == _MOST_PARTS:
         namespace, name, container = parts
-        found = [pod for pod in _called(name, known) if pod.namespace == namespace]
+        matches = [pod for pod in _called(name, known) if pod.namespace == namespace]
     elif len(parts) > 1:
         container = parts[1]
         named = [pod for pod in _called(container, known) if pod.namespace == name]
-        if named and not _with(container, found):
+        if named and not _with(container, matches):
             return named, ""
-    if not found:
+    if not matches:
         names = list(dict.fromkeys(pod.name for pod in known))
         has = ", ".join(names) or "none"
         hint = nearest_hint(name, names)
         raise UnknownPodError(f'no pod is called "{name}" (has: {has}){hint}')
     if not container:
-        return found, ""
-    if not (kept := _with(container, found)):
-        has = ", ".join(found[0].container_names())
+        return matches, ""
+    if not (kept := _with(container, matches)):
+        has = ", ".join(matches[0].container_names())
         raise UsageError(
-            f'pod "{found[0].name}" has no container "{container}" (has: {has})'
+            f'pod "{matches[0].name}" has no container "{container}" (has: {has})'
         )
     return kept, container
 

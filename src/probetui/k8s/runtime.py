@@ -121,10 +121,10 @@ class RuntimePodStatus(Value, frozen=True, dict=True):
     # A pod may have thousands of containers, each of which is looked up each second.
     @cached_property
     def _by_name(self) -> Mapping[str, Sequence[RuntimeContainerStatus]]:
-        found: dict[str, list[RuntimeContainerStatus]] = {}
+        containers: dict[str, list[RuntimeContainerStatus]] = {}
         for container in self.containers:
-            found.setdefault(container.name, []).append(container)
-        return found
+            containers.setdefault(container.name, []).append(container)
+        return containers
 
 
 class RuntimeCondition(Value, frozen=True):

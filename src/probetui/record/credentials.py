@@ -161,17 +161,17 @@ def find_credentials(text: str) -> Iterator[str]:
 
     With that, the same values are masked elsewhere, too.
     """
-    for found in _USER_INFO.finditer(text):
-        user, colon, password = found[1].partition(":")
+    for match in _USER_INFO.finditer(text):
+        user, colon, password = match[1].partition(":")
         secret = password if colon else user
         yield from dict.fromkeys((secret, unquote(secret)))
     for _, names, values in _NAMED:
         for start, end in _values(text, names, values):
             yield from dict.fromkeys((text[start:end], unquote(text[start:end])))
     for expression in (_HEADER, _SCHEME):
-        for found in expression.finditer(text):
-            yield found["value"]
-            yield from _of_header(found["value"])
+        for match in expression.finditer(text):
+            yield match["value"]
+            yield from _of_header(match["value"])
 
 
 def find_credentials_in_args(words: tuple[str, ...]) -> Iterator[str]:
@@ -179,8 +179,8 @@ def find_credentials_in_args(words: tuple[str, ...]) -> Iterator[str]:
     for word in words:
         yield from find_credentials(word)
     for flag, value in pairwise(words):
-        found = _FLAG.fullmatch(flag)
-        if found is not None and is_secret_name(found[1]) and value[:1] != "-":
+        match = _FLAG.fullmatch(flag)
+        if match is not None and is_secret_name(match[1]) and value[:1] != "-":
             yield value
 
 
@@ -204,13 +204,13 @@ def _of_header(value: str) -> Iterator[str]:
         yield decoded.partition(":")[2]
 
 
-def _masked_user_info(found: re.Match[str]) -> str:
-    user, colon, _ = found[1].partition(":")
+def _masked_user_info(match: re.Match[str]) -> str:
+    user, colon, _ = match[1].partition(":")
     if colon:
         return f"://{user}:{MASKED}@"
-    before = found.string[max(found.start() - 5, 0) : found.start()].lower()
+    before = match.string[max(match.start() - 5, 0) : match.start()].lower()
     # A user alone is a token over HTTP, and a name anywhere else (ssh://git@host).
-    return f"://{MASKED}@" if before.endswith(("http", "https")) else found[0]
+    return f"://{MASKED}@" if before.endswith(("http", "https")) else match[0]
 
 
 def _without_named(text: str) -> str:
@@ -233,14 +233,14 @@ def _values(
 
     What has another name may have such a value in it: `--env=DB_PASS=...`.
     """
-    found = names.search(text)
-    while found is not None:
-        at = found.end()
-        if is_secret_name(unquote(found["name"])) and (value := values.match(text, at)):
+    match = names.search(text)
+    while match is not None:
+        at = match.end()
+        if is_secret_name(unquote(match["name"])) and (value := values.match(text, at)):
             at = value.end()
             yield value.span()
-        found = names.search(text, at)
+        match = names.search(text, at)
 
 
-def _masked_header(found: re.Match[str]) -> str:
-    return f"{found['name']}{found['sign']}{MASKED}"
+def _masked_header(match: re.Match[str]) -> str:
+    return f"{match['name']}{match['sign']}{MASKED}"

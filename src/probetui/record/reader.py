@@ -239,7 +239,7 @@ class RecordingFile:
 
     def pods(self) -> tuple[Pod, ...]:
         """Return the pods of the session, in the order in which they were added."""
-        found: dict[str, Pod] = {}
+        pods_by_uid: dict[str, Pod] = {}
         for offset in self._pod_inputs:
             try:
                 item = InputDecoder().decode(self._input_at(offset) or {})
@@ -247,8 +247,8 @@ class RecordingFile:
                 continue  # Reported when the input is replayed.
             if isinstance(item, AddPod | SetPods):
                 pods = (item.pod,) if isinstance(item, AddPod) else item.pods
-                found |= {pod.uid: pod for pod in pods}
-        return tuple(found.values())
+                pods_by_uid |= {pod.uid: pod for pod in pods}
+        return tuple(pods_by_uid.values())
 
     def position_at(self, instant: datetime) -> int:
         """Return how many inputs there were up to an instant."""

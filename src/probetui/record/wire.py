@@ -180,8 +180,8 @@ class WireCodec:
         get, get_of_it = attrgetter(head), attrgetter(tail)
 
         def get_if_there(value: Any) -> Any:
-            found = get(value)
-            return None if found is None else get_of_it(found)
+            part = get(value)
+            return None if part is None else get_of_it(part)
 
         return get_if_there
 
@@ -204,9 +204,9 @@ def _write_object(
 ) -> dict[str, Any]:
     written = {}
     for key, write in writes:
-        found = write(value, context)
-        if found is not UNSET:
-            written[key] = found
+        part = write(value, context)
+        if part is not UNSET:
+            written[key] = part
     return written
 
 

@@ -242,7 +242,7 @@ def _restarter(
                 ends.append((exited.at, other, ended))
     if not ends:
         return None
-    _, other, ended = max(ends, key=lambda found: found[0])
+    _, other, ended = max(ends, key=lambda candidate: candidate[0])
     return other, ended
 
 

@@ -418,9 +418,11 @@ def _refused(failed: FailedProbe) -> ProbeFailure | None:
 
 
 def _by_listeners(entry: ListenersEntry) -> CauseKind:
-    found, there = entry.listeners, entry.refused_at
-    assert found is not None, "the caller's condition"  # noqa: S101  # for the type
-    on_port = [endpoint for endpoint in found.endpoints if endpoint.port == there.port]
+    listeners, there = entry.listeners, entry.refused_at
+    assert listeners is not None, "the caller's condition"  # noqa: S101  # for the type
+    on_port = [
+        endpoint for endpoint in listeners.endpoints if endpoint.port == there.port
+    ]
     if any(reaches(endpoint, there) for endpoint in on_port):
         return CauseKind.CONNECTION_REFUSED
     if on_port:
@@ -428,8 +430,8 @@ def _by_listeners(entry: ListenersEntry) -> CauseKind:
         if is_local:
             return CauseKind.LISTENS_ON_LOOPBACK
         return CauseKind.LISTENS_ELSEWHERE
-    is_own = found.extent is ListenerScope.CONTAINER
-    if found.endpoints and is_own:
+    is_own = listeners.extent is ListenerScope.CONTAINER
+    if listeners.endpoints and is_own:
         return CauseKind.LISTENS_ELSEWHERE
     return CauseKind.NOTHING_LISTENS
 

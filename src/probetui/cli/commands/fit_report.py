@@ -56,18 +56,18 @@ def print_fit(records: Sequence[Path], options: FitOptions) -> int:
     """
     goal = FitGoal(parse_rate(options.false_kills), options.notice)
     notes = Notes(quiet=options.quiet)
-    found: dict[tuple[str, str, str], ProbedContainer] = {}
+    containers: dict[tuple[str, str, str], ProbedContainer] = {}
     paths = _distinct(records) or (last_session_to_play(),)
     for path in paths:
-        _add_session(found, read_session(path, notes, options.record_limit))
+        _add_session(containers, read_session(path, notes, options.record_limit))
     chosen = [
         container
-        for container in found.values()
+        for container in containers.values()
         if options.container in {None, container.name, container.label}
     ]
     if not chosen:
-        known = ", ".join(fit.label for fit in found.values())
-        if found:
+        known = ", ".join(fit.label for fit in containers.values())
+        if containers:
             raise UsageError(
                 f'--container: none is called "{options.container}" (has: {known})'
             )
@@ -119,7 +119,7 @@ def parse_rate(text: str) -> timedelta:
 
 
 def _add_session(
-    found: dict[tuple[str, str, str], ProbedContainer], session: RecordedSession
+    containers: dict[tuple[str, str, str], ProbedContainer], session: RecordedSession
 ) -> None:
     """Add what a record has of containers with probes that kill.
 
@@ -143,7 +143,7 @@ def _add_session(
             if not probes:
                 continue
             place = pod.namespace, pod.name, container.name
-            known = found.setdefault(place, ProbedContainer(*place, probes))
+            known = containers.setdefault(place, ProbedContainer(*place, probes))
             known.records.append(str(session.path))
             for kind, probe in probes.items():
                 before = known.probes.setdefault(kind, probe)
@@ -166,11 +166,11 @@ def _add_session(
                         known.ended += 1
 
 
-def _measured(one: Measured) -> MeasuredProbe:
-    result = one.outcome.last.result
+def _measured(measurement: Measured) -> MeasuredProbe:
+    result = measurement.outcome.last.result
     return MeasuredProbe(
-        one.age.total_seconds(),
+        measurement.age.total_seconds(),
         None if result is ProbeResult.UNKNOWN else result in _SUCCESSES,
-        one.outcome.last.duration.total_seconds(),
-        one.is_cut_off,
+        measurement.outcome.last.duration.total_seconds(),
+        measurement.is_cut_off,
     )

@@ -245,7 +245,7 @@ class PodSearch:
 
     async def pods(self, namespace: str | None = None) -> list[ListedPod]:
         """Return the pods by namespace and name, all or those of one namespace."""
-        found = []
+        pods = []
         states = {
             pod["podUID"]: pod
             for state in await read_states(STATE_API_VERSION)
@@ -261,7 +261,7 @@ class PodSearch:
             except ContainerRuntimeError as error:
                 self.problem = error
                 continue
-            found += [
+            pods += [
                 replace(pod, labels=pod.known_labels(labels))
                 for pod in (
                     *(self._found(runtime, holders, status) for status in statuses),
@@ -272,8 +272,8 @@ class PodSearch:
                 )
                 if namespace in {None, pod.namespace}
             ]
-        found = [replace(pod, session=states.get(pod.status.pod_uid)) for pod in found]
-        return sorted(found, key=lambda pod: (pod.full_name, pod.runtime.name))
+        pods = [replace(pod, session=states.get(pod.status.pod_uid)) for pod in pods]
+        return sorted(pods, key=lambda pod: (pod.full_name, pod.runtime.name))
 
     def named(
         self, target: str, pods: Sequence[ListedPod]
@@ -342,7 +342,7 @@ def wanted_labels(selector: str | None) -> Sequence[LabelRequirement]:
 
 def meant_pods(
     search: PodSearch,
-    found: Sequence[ListedPod],
+    pods: Sequence[ListedPod],
     names: Sequence[str],
     wanted: Sequence[LabelRequirement],
 ) -> list[ListedPod]:
@@ -357,13 +357,13 @@ def meant_pods(
     if wanted:
         return [
             pod
-            for pod in found
+            for pod in pods
             if pod.labels is not None and has_labels(wanted, pod.labels)
         ]
     if not names:
-        return list(found)
-    named = [pod for name in names for pod in search.named(name, found)[0]]
-    return [pod for pod in found if pod in named]
+        return list(pods)
+    named = [pod for name in names for pod in search.named(name, pods)[0]]
+    return [pod for pod in pods if pod in named]
 
 
 async def list_pods(names: Sequence[str], options: ListOptions) -> int:
@@ -379,20 +379,20 @@ async def list_pods(names: Sequence[str], options: ListOptions) -> int:
     if options.watch and output not in {"table", "wide"}:
         raise UsageError(f"--watch prints tables, not -o {output}")
     async with PodSearch(pick_options(RuntimeOptions, options), clock) as search:
-        found = meant_pods(search, await search.pods(namespace), names, wanted)
+        pods = meant_pods(search, await search.pods(namespace), names, wanted)
         for sentence in search.undone:
             notes.note(sentence)
-        emit(PodsReport(found, clock.now(), has_headings=headings), output)
+        emit(PodsReport(pods, clock.now(), has_headings=headings), output)
         while options.watch and search.problem is None:
             await asyncio.sleep(_WATCH_SECONDS)
-            before, now = set(map(_changing, found)), clock.now()
-            found = meant_pods(search, await search.pods(namespace), names, wanted)
-            changed = [pod for pod in found if _changing(pod) not in before]
+            before, now = set(map(_changing, pods)), clock.now()
+            pods = meant_pods(search, await search.pods(namespace), names, wanted)
+            changed = [pod for pod in pods if _changing(pod) not in before]
             emit(PodsReport(changed, now, has_headings=False), output)
     if search.problem is not None:
         notes.error(str(search.problem))
         return search.problem.exit_status
-    if not found:
+    if not pods:
         notes.note("no pods")
     return 0
 

@@ -46,9 +46,9 @@ async def remove_found_pods(names: Sequence[str], options: DownOptions) -> int:
             notes.note(sentence)
         there = await search.pods(options.namespace)
         meant = [
-            found
-            for found in meant_pods(search, there, names, labels)
-            if found.full_name in wanted or not wanted
+            listed
+            for listed in meant_pods(search, there, names, labels)
+            if listed.full_name in wanted or not wanted
         ]
         for pod in there if labels else ():
             if pod.labels is None:
@@ -56,10 +56,12 @@ async def remove_found_pods(names: Sequence[str], options: DownOptions) -> int:
                     f"left {pod.full_name} ({pod.runtime.name}): its labels "
                     "are not known; remove it by its name"
                 )
-        taken = [found for found in meant if found.unowned is None or options.all_users]
+        taken = [
+            listed for listed in meant if listed.unowned is None or options.all_users
+        ]
         by_name: dict[str, list[ListedPod]] = {}
-        for found in taken:
-            by_name.setdefault(found.full_name, []).append(found)
+        for listed in taken:
+            by_name.setdefault(listed.full_name, []).append(listed)
         engines = {pod.runtime.name: pod.runtime for pod in taken}
         volumes = {
             name: await volumes_by_pod(engine) for name, engine in engines.items()

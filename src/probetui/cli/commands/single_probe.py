@@ -152,19 +152,19 @@ def choose_probe(
         raise NothingToDoError("no container has a probe")
     if container_name is not None:
         check_containers([container_name], pods)
-    found = [
+    matching = [
         chosen
         for chosen in probes
         if container_name in {None, chosen.container.name}
         and probe_type in {None, chosen.probe_type.lower()}
     ]
-    if len(found) == 1:
-        return found[0]
+    if len(matching) == 1:
+        return matching[0]
     has = ", ".join(
         probe_label(chosen.pod, chosen.container.name, chosen.probe_type)
-        for chosen in found or probes
+        for chosen in matching or probes
     )
-    what = "more than one probe matches" if found else "no probe matches, there are"
+    what = "more than one probe matches" if matching else "no probe matches, there are"
     raise UsageError(f"{what}: {has}; use -c and -t")
 
 
@@ -224,13 +224,13 @@ def _finding(
 ) -> Problem | None:
     """Return what a probe showed to be unwise, as `check` would have it."""
     key = ProbeKey(chosen.pod.uid, chosen.container.name, chosen.probe_type)
-    found = find_finding(outcome.last, chosen.pod, key)
-    if found is None:
+    finding = find_finding(outcome.last, chosen.pod, key)
+    if finding is None:
         return None
-    severity = FINDING_RULES[found.rule].severity
+    severity = FINDING_RULES[finding.rule].severity
     return next(
         (
-            pod.object.problem(found.path, found.message, severity, found.rule)
+            pod.object.problem(finding.path, finding.message, severity, finding.rule)
             for pod in loaded
             if pod.pod.uid == chosen.pod.uid
         ),
@@ -247,8 +247,8 @@ async def _find_listeners(
         return None
     listeners, problem = None, ""
     try:
-        found = await place.runtime.listeners(place.container_id)
-        listeners = narrow_to_container(found, chosen.pod)
+        host_listeners = await place.runtime.listeners(place.container_id)
+        listeners = narrow_to_container(host_listeners, chosen.pod)
     except ContainerRuntimeError as error:
         problem = str(error)
     key = ProbeKey(chosen.pod.uid, chosen.container.name, chosen.probe_type)

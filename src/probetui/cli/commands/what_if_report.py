@@ -135,12 +135,12 @@ def _try(
     rules = rules_of(config.version, config.feature_gates)
     recorded = session.replay.pod_versions()
     pods = apply_settings(recorded, settings, rules)
-    found = rerun(session.replay, session.measurements, pods, config)
+    trial = rerun(session.replay, session.measurements, pods, config)
     changed = pods.uids if config == session.replay.config else frozenset(session.pods)
-    outcome = session.outcome(found)
+    outcome = session.outcome(trial)
     return _Trial(
         changed,
-        found,
+        trial,
         outcome,
         outcome_differences(
             [

@@ -148,11 +148,11 @@ class ImageInventory:
             for image_id in in_use:
                 known[image_id] = replace(known[image_id], last_used=now)
                 notes.save(known[image_id])
-        found = (
+        entries = (
             InventoryImage(image, known[image.image_id], records[image.image_id])
             for image in images
         )
-        return Inventory(tuple(sorted(found, key=lambda image: image.name)), now)
+        return Inventory(tuple(sorted(entries, key=lambda image: image.name)), now)
 
     async def collect(
         self, policy: ImageGcPolicy, *, everything: bool = False, dry_run: bool = False

@@ -93,11 +93,11 @@ class ImageMaintenance(SessionPart):
 
     async def _collect(self) -> None:
         try:
-            found, collected = await self._inventory.collect(ImageGcPolicy())
+            inventory, collected = await self._inventory.collect(ImageGcPolicy())
         except (ContainerRuntimeError, RecordError) as error:
             collected = GcResult(error=str(error))
         else:
-            names = {image.record.image_id: image.name for image in found.images}
+            names = {image.record.image_id: image.name for image in inventory.images}
             for record in collected.removed:
                 self._notes.note(f"removed the image {names[record.image_id]}")
         for reason in (collected.event, self._streak.judge(collected)):

@@ -93,8 +93,8 @@ class PulledImageStore:
 
     def all(self) -> dict[str, PulledImageRecord]:
         """Return what was noted, by image ID."""
-        found = (_read(path) for path in sorted(self._folder.glob(f"*{_SUFFIX}")))
-        return {us.image_id: us for us in found if us is not None}
+        records = (_read(path) for path in sorted(self._folder.glob(f"*{_SUFFIX}")))
+        return {us.image_id: us for us in records if us is not None}
 
     def save(self, image: PulledImageRecord) -> None:
         """Record an image, replacing its earlier record; only while `changing`."""

@@ -135,7 +135,7 @@ async def _check(client: ApiClient, pod: Pod, subresource: str) -> None:
 
 
 def _pod_name(words: Sequence[str], options: AttachCommandOptions) -> str:
-    names = [found[1] for word in words if (found := _WORD.fullmatch(word))]
+    names = [match[1] for word in words if (match := _WORD.fullmatch(word))]
     if len(names) != 1 or len(words) != 1:
         raise UsageError("attach pod/NAME: one pod, and nothing else")
     if options.filenames or options.static or options.selector:

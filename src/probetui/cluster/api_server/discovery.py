@@ -139,8 +139,8 @@ def _by_group_version(
 ) -> list[tuple[str, str, list[ApiResource]]]:
     ordered = sorted(resources, key=lambda resource: (resource.group, resource.version))
     return [
-        (group, version, list(found))
-        for (group, version), found in groupby(
+        (group, version, list(members))
+        for (group, version), members in groupby(
             ordered, lambda resource: (resource.group, resource.version)
         )
     ]
@@ -217,12 +217,12 @@ def _aggregated(resources: Iterable[ApiResource], *, is_core: bool) -> Json:
             "versions": [
                 {
                     "version": version,
-                    "resources": [_discovered(resource) for resource in found],
+                    "resources": [_discovered(resource) for resource in members],
                     "freshness": "Current",
                 }
             ],
         }
-        for group, version, found in _by_group_version(resources)
+        for group, version, members in _by_group_version(resources)
         if is_core is (not group)
     ]
     return {

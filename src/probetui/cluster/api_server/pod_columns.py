@@ -97,15 +97,21 @@ def _summary(pod: Json) -> tuple[int, int, str, int, datetime | None]:
     total = len(spec.get("containers", ())) + sum(map(_is_sidecar, inits.values()))
     counted, of_sidecars = _RestartCount(), _RestartCount()
     ready, init_reason = 0, ""
-    for index, found in enumerate(status.get("initContainerStatuses") or ()):
-        counted.add(found)
-        is_sidecar = _is_sidecar(inits.get(found["name"], {}))
+    for index, container_status in enumerate(status.get("initContainerStatuses") or ()):
+        counted.add(container_status)
+        is_sidecar = _is_sidecar(inits.get(container_status["name"], {}))
         if is_sidecar:
-            of_sidecars.add(found)
-        init_reason = _init_reason(found, index, len(inits), is_sidecar=is_sidecar)
+            of_sidecars.add(container_status)
+        init_reason = _init_reason(
+            container_status, index, len(inits), is_sidecar=is_sidecar
+        )
         if init_reason:
             break
-        ready += is_sidecar and _state(found, "terminated") == {} and found["ready"]
+        ready += (
+            is_sidecar
+            and _state(container_status, "terminated") == {}
+            and container_status["ready"]
+        )
     reason = init_reason or reason
     if not init_reason or _is_true(pod, "Initialized"):
         counted = of_sidecars

@@ -46,12 +46,12 @@ class NodeClock:
         sample is certain at once, others after several.
         """
         self._samples.append(received_at - instant)
-        found = min(self._samples) - _HALF_A_SECOND
-        if found > _NONE and len(self._samples) < _LEAST_SAMPLES:
+        offset = min(self._samples) - _HALF_A_SECOND
+        if offset > _NONE and len(self._samples) < _LEAST_SAMPLES:
             return
-        found = found if abs(found) >= _LEAST else _NONE
-        if abs(found - self.offset) >= _CHANGE:
-            self.offset = found
+        offset = offset if abs(offset) >= _LEAST else _NONE
+        if abs(offset - self.offset) >= _CHANGE:
+            self.offset = offset
 
 
 def moved_status(status: PodStatus, by: timedelta) -> PodStatus:
@@ -59,14 +59,16 @@ def moved_status(status: PodStatus, by: timedelta) -> PodStatus:
     if not by:
         return status
 
-    def moved(found: tuple[ContainerStatus, ...] | None) -> tuple[ContainerStatus, ...]:
+    def moved(
+        statuses: tuple[ContainerStatus, ...] | None,
+    ) -> tuple[ContainerStatus, ...]:
         return tuple(
             replace(
-                it,
-                state=_moved_state(it.state, by),
-                last_state=_moved_state(it.last_state, by),
+                container,
+                state=_moved_state(container.state, by),
+                last_state=_moved_state(container.last_state, by),
             )
-            for it in found or ()
+            for container in statuses or ()
         )
 
     return replace(

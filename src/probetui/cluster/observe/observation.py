@@ -351,9 +351,9 @@ class ClusterObservation:
         node = self._nodes.setdefault(name, _ObservedNode())
         counts = node.reader.read(text)
         changed = tuple(
-            SeriesCounts(key, *found)
-            for key, found in counts.items()
-            if node.counts.get(key) != found
+            SeriesCounts(key, *counted)
+            for key, counted in counts.items()
+            if node.counts.get(key) != counted
         )
         gone = tuple(key for key in node.counts if key not in counts)
         self.submit(CountersPolled(name, asked_at, changed, gone), answered_at)

@@ -160,9 +160,9 @@ class ObservedPod:
         starts = [
             state.started_at
             for name in self._containers
-            if (it := status.container(name)) is not None
-            and it.container_id not in known
-            and isinstance(state := it.state, Running)
+            if (container_status := status.container(name)) is not None
+            and container_status.container_id not in known
+            and isinstance(state := container_status.state, Running)
             and state.started_at is not None
         ]
         return max(starts, default=None)

@@ -175,13 +175,13 @@ class ObservedProbe:
 
     def may_store(self, counted: CountedTicks) -> frozenset[Result]:
         """Return the results whose threshold a poll may have reached."""
-        found = {
+        by_result = {
             Result.SUCCESS: counted.counts.successes,
             Result.FAILURE: counted.counts.failures,
         }
         return frozenset(
             result
-            for result, count in found.items()
+            for result, count in by_result.items()
             if count
             and (
                 counted.is_new_worker

@@ -240,14 +240,14 @@ class ApiType(Generic[Model]):
         """
         values: dict[str, Any] = dict.fromkeys(self._required_texts, "")
         for entry in self._entries:
-            found = _OBJECT.read(json)
+            value = _OBJECT.read(json)
             for key in entry.keys:
-                found = _OBJECT.read(found).get(key)
-                if found is None:
+                value = _OBJECT.read(value).get(key)
+                if value is None:
                     break
             else:
-                if found != "" or not isinstance(entry.default, str):
-                    values[entry.attribute] = entry.codec.read(found)
+                if value != "" or not isinstance(entry.default, str):
+                    values[entry.attribute] = entry.codec.read(value)
         try:
             return self.model(**values)
         except TypeError as error:
@@ -285,8 +285,8 @@ def union_codec(**members: ApiType[Any]) -> ApiCodec:
 
     def read(json: Any) -> object:
         for key, member in members.items():
-            if (found := _OBJECT.read(json).get(key)) is not None:
-                return member.read(found)
+            if (value := _OBJECT.read(json).get(key)) is not None:
+                return member.read(value)
         return None
 
     return ApiCodec(write, read)

@@ -91,8 +91,8 @@ def api_status(
     if context.rules.reports_resources:
         requested = container_resources(spec)
         for key in ("containerStatuses", "initContainerStatuses"):
-            for one in json.get(key, ()):
-                _add_resources(one, requested.get(one["name"]))
+            for container in json.get(key, ()):
+                _add_resources(container, requested.get(container["name"]))
     if context.rules.reports_pod_resources:
         json["resources"], allocated = pod_resources(
             spec,

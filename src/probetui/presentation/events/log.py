@@ -172,10 +172,10 @@ class EventLog:
         `names` says what to call each pod and `pods` what is in it, both by UID;
         without the pod, nothing is said of a preStop hook.
         """
-        found = self._line(entry, names, pods)
-        if found is None or found.row:
-            return found
-        return replace(found, row=found.sequence)
+        line = self._line(entry, names, pods)
+        if line is None or line.row:
+            return line
+        return replace(line, row=line.sequence)
 
     def _line(  # noqa: C901, PLR0912  # one arm per kind
         self, entry: JournalEntry, names: Mapping[str, str], pods: Mapping[str, Pod]

@@ -342,7 +342,7 @@ def subject_trace(subject: Subject, view: View) -> TickTrace | None:
     else:
         following = subject.ticks.tick(subject.cursor + 1)
         next_at = next_due(tick, following, period)
-    found = build_trace(
+    trace = build_trace(
         tick,
         subject.pod.pod,
         next_at,
@@ -351,9 +351,9 @@ def subject_trace(subject: Subject, view: View) -> TickTrace | None:
         started_at=_started_at(subject, tick),
     )
     if not (command := subject_command(subject, view)):
-        return found
+        return trace
     shown = TraceRow("by hand", line(Span(command, Role.ACCENT)))
-    return TickTrace(found.gates, (*found.facts, shown))
+    return TickTrace(trace.gates, (*trace.facts, shown))
 
 
 def _started_at(subject: Subject, tick: TickEntry) -> datetime | None:

@@ -273,12 +273,12 @@ def _seen_predicate(attempt: Attempt, view: View) -> str:
 
 def source_sentences(tick: TickEntry, view: View) -> Iterator[str]:
     """Yield where a tick of a cluster is known from, and what cannot be known."""
-    found = {gate.name: view.safe(gate.value) for gate in tick.gates}
+    gates = {gate.name: view.safe(gate.value) for gate in tick.gates}
     if not is_observed(tick):
         return
-    yield f"Known from the kubelet's {found['source']}."
-    if "order" in found:
-        yield f"The order of the results in that time is {found['order']}."
+    yield f"Known from the kubelet's {gates['source']}."
+    if "order" in gates:
+        yield f"The order of the results in that time is {gates['order']}."
     if tick.run.doubt:
         yield f"The run may be longer: {view.safe(tick.run.doubt)}."
     yield "How long it took, and its retries, cannot be known from outside."

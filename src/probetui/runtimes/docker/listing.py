@@ -88,10 +88,10 @@ class DockerListing:
             for container in listed
             if self._ownership.is_listed_as_ours(container)
         ]
-        found = await asyncio.gather(*map(self._current, ours))
+        inspections = await asyncio.gather(*map(self._current, ours))
         for docker_id in self._kept.keys() - {container["Id"] for container in ours}:
             self.forget(docker_id)
-        return [inspected for inspected in found if inspected is not None]
+        return [inspected for inspected in inspections if inspected is not None]
 
     async def list_unowned(self) -> list[tuple[ListedContainer, InspectedContainer]]:
         """Return the containers that have our label and are not noted as ours."""
@@ -104,9 +104,9 @@ class DockerListing:
             *(self.inspect(container["Id"]) for container in listed)
         )
         return [
-            (container, found)
-            for container, found in zip(listed, inspected, strict=True)
-            if found is not None
+            (container, details)
+            for container, details in zip(listed, inspected, strict=True)
+            if details is not None
         ]
 
     async def _labelled(self) -> list[dict[str, Any]]:
@@ -215,10 +215,10 @@ class UnownedDockerPods:
         """Return the pods."""
         parts: dict[PodName, list[InspectedContainer]] = {}
         made_by: dict[PodName, str] = {}
-        for listed, found in await self._listing.list_unowned():
+        for listed, container in await self._listing.list_unowned():
             if is_made_by_another(listed):
-                parts.setdefault(found.pod, []).append(found)
-                made_by.setdefault(found.pod, listed["Labels"].get(MADE_BY, ""))
+                parts.setdefault(container.pod, []).append(container)
+                made_by.setdefault(container.pod, listed["Labels"].get(MADE_BY, ""))
         for volume in await self._volumes.list_unowned():
             parts.setdefault(volume.pod, [])
             made_by.setdefault(volume.pod, volume.made_by)
@@ -235,9 +235,9 @@ class UnownedDockerPods:
         """Record all containers and volumes of a pod as ours, unless they changed."""
         status = pod.status
         name = PodName(status.namespace, status.name, status.pod_uid)
-        for listed, found in await self._listing.list_unowned():
-            if found.docker_id in pod.things and is_made_by_another(listed):
-                self._ownership.take_over(found.docker_id, found.name)
+        for listed, container in await self._listing.list_unowned():
+            if container.docker_id in pod.things and is_made_by_another(listed):
+                self._ownership.take_over(container.docker_id, container.name)
         for volume in await self._volumes.list_unowned():
             if volume.pod == name:
                 self._volumes.take_over(volume)

@@ -414,8 +414,8 @@ class ProcessRuntime(Runtime):
             names = set()
         for gone in [
             name
-            for name, it in self._sandboxes.items()
-            if not it.refresh() or self._is_hidden(it)
+            for name, running in self._sandboxes.items()
+            if not running.refresh() or self._is_hidden(running)
         ]:
             self._sandboxes.pop(gone).release()
         for name in names - self._sandboxes.keys():

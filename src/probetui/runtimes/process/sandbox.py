@@ -95,7 +95,9 @@ class ProcessSandbox:
                     return False
             elif not self._record_again():
                 return False
-        for gone in [key for key, it in self.containers.items() if not it.refresh()]:
+        for gone in [
+            key for key, container in self.containers.items() if not container.refresh()
+        ]:
             self.containers.pop(gone).release()
         try:
             with os.scandir(self.folder) as entries:

@@ -71,10 +71,10 @@ class HelpPane(Pane):
         self.repaint()
 
     def title(self) -> Line:
-        found = f"  found {self.hits}" if self.filter.is_active else ""
-        whole = line(strong("Keys"), f" for: {self._name_of_pane}{found}")
+        hits = f"  found {self.hits}" if self.filter.is_active else ""
+        whole = line(strong("Keys"), f" for: {self._name_of_pane}{hits}")
         has_room = cells(styled_line(whole)) <= self.size.width - LEAST_EDGE
-        return whole if has_room else line(strong("Keys"), found)
+        return whole if has_room else line(strong("Keys"), hits)
 
     def badge(self) -> Line:
         """Return the longest hint that fits beside the title."""
