@@ -414,7 +414,9 @@ class _CaseReader(FieldReader):
                 where = join_path(path, entry.key)
                 written = self._texts({"": entry.value}, "", where)
                 texts = [
-                    (part, node) for text, node, _ in written for part in _at_commas(text)
+                    (part, node)
+                    for text, node, _ in written
+                    for part in _at_commas(text)
                 ]
                 if not texts:
                     self.add_problem(entry.value, where, "expects nothing")
