@@ -36,6 +36,14 @@ def stylesheets_parsed_once() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def toasts_stay() -> Iterator[None]:
+    """Keep toasts for an hour: a machine that was held up would have lost them."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(ProbetuiApp, "NOTIFICATION_TIMEOUT", 3600)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def pilots_settle(request: pytest.FixtureRequest) -> Iterator[None]:
     """Let pilots wait until the app is idle, except in real-time tests."""
