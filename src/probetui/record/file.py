@@ -33,6 +33,9 @@ RECORD_BYTES = 256 << 20
 LINE_BYTES = 16 << 20
 """A longer line is damaged."""
 
+_ROW_BYTES = LINE_BYTES + 1
+"""Nor may a packed line be longer, which has one byte more if it stands as it is."""
+
 _MOST_VALUES = 1_000_000
 """Each takes some 64 bytes in memory, and three in a line."""
 
@@ -46,6 +49,8 @@ _PACKED_BYTES, _UNPACKED_BYTES = 1 << 14, 1 << 20
 _BEGINNING = re.compile(
     rb'\{"v":\d+,"seq":\d+,"ts":"[^"]*","t":[^,]*,"type":"session",'
 )
+
+REPORT_BEGINNING = "<!DOCTYPE html>\n<!-- a report of probetui -->\n"
 
 _MOST_BROKEN_MEMBERS = 1_000
 """A file with more of them is read no further."""
@@ -188,7 +193,21 @@ def _session(record: AnyRecord | None) -> SessionRecord:
     return record
 
 
-def _split_lines(chunks: Iterable[bytes]) -> Iterator[bytes | None]:
+def record_lines(path: Path, most_bytes: int = RECORD_BYTES) -> Iterator[bytes]:
+    """Yield the lines of a record with their ends, undamaged or not.
+
+    A line that is too long to be held comes as an empty one.
+
+    Raises:
+        RecordError: it cannot be read, or is larger than `most_bytes` when unpacked.
+    """
+    for line in _split_lines(record_chunks(path, most_bytes)):
+        yield b"\n" if line is None else line
+
+
+def _split_lines(
+    chunks: Iterable[bytes], most: int = LINE_BYTES
+) -> Iterator[bytes | None]:
     """Yield lines with their ends, None for each that is too long to be held."""
     parts: list[bytes] = []
     size = 0
@@ -197,16 +216,16 @@ def _split_lines(chunks: Iterable[bytes]) -> Iterator[bytes | None]:
         while end := chunk.find(b"\n", begin) + 1:
             size += end - begin
             parts.append(chunk[begin:end])
-            yield b"".join(parts) if size <= LINE_BYTES else None
+            yield b"".join(parts) if size <= most else None
             parts.clear()
             size, begin = 0, end
         size += len(chunk) - begin
-        if size > LINE_BYTES:
+        if size > most:
             parts.clear()
         elif begin < len(chunk):
             parts.append(chunk[begin:])
     if size:
-        yield b"".join(parts) if size <= LINE_BYTES else None
+        yield b"".join(parts) if size <= most else None
 
 
 def _why_no_session(line: bytes, path: Path, error: ValueError) -> RecordError:
@@ -230,6 +249,11 @@ def is_record_beginning(beginning: bytes) -> bool:
             return _BEGINNING.match(unpacker.decompress(beginning, 1 << 10)) is not None
         return False
     return _BEGINNING.match(beginning) is not None
+
+
+def is_report_beginning(beginning: bytes) -> bool:
+    """Return whether a file that begins so is a report, which holds a record."""
+    return beginning.startswith(REPORT_BEGINNING.encode())
 
 
 def describe_missing_end(lines: int, ended_at: datetime, started_at: datetime) -> str:
@@ -267,6 +291,8 @@ def record_chunks(path: Path, most_bytes: int = RECORD_BYTES) -> Iterator[bytes]
                 yield chunk
     except OSError as error:
         raise RecordError(f"{path}: {error.strerror or error}") from error
+    except DamageError as error:
+        raise RecordError(f"{path}: {error}") from error
 
 
 def _contents(file: BufferedReader, most_bytes: int) -> Iterator[bytes]:
@@ -276,9 +302,23 @@ def _contents(file: BufferedReader, most_bytes: int) -> Iterator[bytes]:
         # What is behind a damaged member is searched for from its beginning.
         parts = islice(rest, most_bytes // _READ_BYTES + 1)
         yield from _unpacked(b"".join([beginning, *parts]))
+    elif is_report_beginning(beginning):
+        # Late: few records come as reports.
+        from probetui.record.packed_lines import unpack_rows  # noqa: PLC0415
+        from probetui.record.report_file import packed_rows  # noqa: PLC0415
+
+        parts = islice(rest, most_bytes // _READ_BYTES + 1)
+        page = b"".join([beginning, *parts])
+        yield from unpack_rows(map(_row, _split_lines(packed_rows(page), _ROW_BYTES)))
     else:
         yield beginning
         yield from rest
+
+
+def _row(line: bytes | None) -> bytes:
+    if line is None:
+        raise DamageError(f"a packed line is longer than {LINE_BYTES >> 20} MiB")
+    return line
 
 
 def _unpacked(data: bytes) -> Iterator[bytes]:
@@ -308,4 +348,6 @@ def _unpacked(data: bytes) -> Iterator[bytes]:
 
 def names_record(argument: str) -> bool:
     """Return whether an argument of a command is a record: a file, or named as one."""
-    return argument.endswith((".jsonl", ".jsonl.gz")) or Path(argument).is_file()
+    return (
+        argument.endswith((".jsonl", ".jsonl.gz", ".html")) or Path(argument).is_file()
+    )

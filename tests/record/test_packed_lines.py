@@ -1,0 +1,63 @@
+"""Packed lines: every byte comes back, and equal steps take no room."""
+
+from __future__ import annotations
+
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from probetui.record.packed_lines import pack_lines, unpack_rows
+from probetui.record.values import DamageError
+
+INSTANT = st.datetimes().map(lambda at: f"{at.isoformat(timespec='microseconds')}Z")
+WORDS = st.one_of(
+    INSTANT,
+    st.integers().map(str),
+    st.sampled_from(["{", '"t":', ",", "=", "+1", "007", "1.50", "\r", "\0", "24:00"]),
+    st.just("2026-01-31T24:00:00.000000Z"),
+    st.just("2026-99-31T00:00:00.000000Z"),
+)
+LINES = st.lists(st.lists(WORDS, max_size=6).map(lambda w: " ".join(w).encode()))
+SECOND = b'{"seq":%d,"ts":"2026-01-01T00:%02d:%02d.000000Z","n":%d,"type":"tick"}\n'
+
+
+@given(LINES, st.binary().filter(lambda text: b"\n" not in text))
+def test_every_byte_comes_back(lines: list[bytes], last: bytes) -> None:
+    whole = [*(line + b"\n" for line in lines), *([last] if last else [])]
+
+    assert list(unpack_rows(pack_lines(whole))) == whole
+
+
+def test_a_probe_of_each_second_takes_less_than_a_byte_a_tick() -> None:
+    lines = [SECOND % (9 + n, n // 60 % 60, n % 60, n + 1) for n in range(3600)]
+
+    packed = zlib.compress(b"".join(pack_lines(lines)), 9)
+
+    assert len(packed) < len(lines)
+
+
+def test_lines_of_too_many_shapes_stand_as_they_are() -> None:
+    lines = [b"%s 7\n" % (b"x" * n) for n in range(5000)] * 2
+
+    assert list(unpack_rows(pack_lines(lines))) == lines
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        *(b"1,+1\n", b"0\n", b"0,+1,+1\n", b"0,x\n", b"0,-9\n", b"x\n", b"\n"),
+        *(b"-1,+1\n", b"99999999999999999999,\n", b"0,+99999999999999999999\n"),
+    ],
+)
+def test_a_row_that_nothing_was_packed_into_is_refused(row: bytes) -> None:
+    with pytest.raises(DamageError):
+        list(unpack_rows([b"=n 7\n", row]))
+
+
+def test_an_instant_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(DamageError):
+        list(
+            unpack_rows([b"=2026-01-01T00:00:00.000000Z\n", b"0,+999999999999999999\n"])
+        )
