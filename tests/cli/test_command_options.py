@@ -57,6 +57,7 @@ BASES: Mapping[str, tuple[str, ...]] = {
     "exec": ("typed", "--runtime", "process"),
     "logs": ("typed", "--runtime", "process"),
     "why": ("{record}",),
+    "report": ("{record}", "-o", "-"),
     "whatif": ("{record}", "--set", "failureThreshold=5"),
     "fit": ("{record}",),
     "ls": ("--runtime", "process"),
@@ -178,6 +179,7 @@ ROWS: Mapping[str, Row] = {
         ("-f", "{odd}", "--strict"), DIFFERS, "oddField", replaces="-f"
     ),
     "--texts": Row(("--texts",), DIFFERS),
+    "report -o": Row(("-o", "-"), shows="^<!DOCTYPE html>", replaces="-o"),
     "why --page": Row(("--page", "exited"), shows="^# It exits"),
     "why --md": Row(("--md",), shows="^### "),
     "why --short": Row(("--short",), shows=r"^\S+/\S+ "),

@@ -30,6 +30,12 @@ PAYLOADS = {
     "github": "::error file=x::forged%0A::stop-commands::t\n::set-output name=a::b",
     "tap": "# SKIP forged # TODO x\nBail out! forged\nok 2 forged\n1..0",
     "xml": "]]></failure></testcase>&amp;<!--\x00\ufffe\uffff",
+    "html": "</script></style></title><script>document.title='ran'</script>"
+    "<img src=x onerror=document.title='ran'><!--><svg/onload=document.title='ran'>",
+    "attribute": "\"' onmouseover=document.title='ran' style=color:red x=\"' `",
+    "svg": "]]></title></svg><svg><script href=data:,document.title='ran' /></svg>",
+    "css": "</style>*{background:url(http://evil.invalid/)}/* @import 'x' */",
+    "address": "javascript:document.title='ran' //evil.invalid data:text/html,<b>x",
     "shell": "'; touch /tmp/pwned; $(touch /tmp/pwned) `x` \n\x1b",
     "private use": "\ue000\U0010ffff\ufdd0",
 }

@@ -25,7 +25,7 @@ from probetui.engine.snapshot import (
     ProbeSnapshot,
     Snapshot,
 )
-from probetui.k8s.probe import ProbeKey
+from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.k8s.status import PodStatus, Running, Waiting
 from probetui.kubelet.journal import (
     ContainerEntry,
@@ -472,6 +472,20 @@ class Lanes(Struct):
     def turns(self, pod_uid: str, container_name: str) -> list[float]:
         """Return the instants at which a container started, was stopped, or ended."""
         return self._container(pod_uid, container_name).turns
+
+    def probes(self, pod_uid: str, container_name: str) -> list[ProbeKey]:
+        """Return the probes of a container that have ticked, by their types."""
+        keys = [ProbeKey(pod_uid, container_name, kind) for kind in ProbeType]
+        return [key for key in keys if key in self._probes]
+
+    def past(self, axis: LaneAxis, pod_uid: str, container_name: str) -> ContainerLanes:
+        """Return the lanes of a container and of its `probes`, without the future."""
+        keys = self.probes(pod_uid, container_name)
+        past = [self._probe(key).cells(axis) for key in keys]
+        joined = [worst(of_probes) for of_probes in zip(*past, strict=True)]
+        return ContainerLanes(
+            self._container(pod_uid, container_name).cells(axis, joined), past
+        )
 
     def cells(
         self,

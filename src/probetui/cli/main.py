@@ -70,6 +70,9 @@ COMMANDS_BY_JOB = {
         "why": CommandEntry(
             "inspection:why", "Explain why containers were killed or are not ready."
         ),
+        "report": CommandEntry(
+            "inspection:report", "Write a session as one HTML page, which is a record."
+        ),
         "explain": CommandEntry(
             "inspection:explain", "Explain probe settings and the timing that follows."
         ),

@@ -1,5 +1,6 @@
 """Declarations of the commands that explain pods: check, explain, probe, why."""
 
+from pathlib import Path
 from typing import Annotated
 
 import click
@@ -332,3 +333,47 @@ def why(arguments: tuple[str, ...], options: WhyOptions) -> int:
     from probetui.cli.commands.why_report import print_report
 
     return print_report(arguments, options)
+
+
+class ReportOutputOptions(OptionGroup, section="Output"):
+    """Where the report goes."""
+
+    output: Annotated[
+        str | None,
+        Opt(
+            "-o",
+            metavar="FILE",
+            type=click.Path(allow_dash=True),
+            help="The page, or the lanes alone as a picture if the name ends in .svg; "
+            "- is standard output.  [default: report.html]",
+        ),
+    ] = None
+
+
+class ReportOptions(RecordOptions, ReportOutputOptions, ProgramOptions):
+    """The options of `report`."""
+
+
+@click.command(
+    "report",
+    cls=SectionedCommand,
+    epilog=examples(
+        "probetui report",
+        "probetui report session.jsonl.gz -o report.html",
+        "probetui report -o lanes.svg",
+        "probetui replay report.html",
+    ),
+)
+@click.argument("record", type=click.Path(path_type=Path), required=False)
+@takes_options
+def report(record: Path | None, options: ReportOptions) -> int:
+    """Write a recorded session as one HTML page: to show, to send, to keep.
+
+    Without RECORD, the last session is used. The page has the verdict, the lanes, the
+    causes, what containers printed last, settings and manifests; it loads nothing, and
+    is read without scripts. It holds the record, too: `replay`, `why`, `whatif`, `fit`
+    and `report` take it as they take a record. Secrets are masked as in the record.
+    """
+    from probetui.cli.commands.session_report import print_session_report
+
+    return print_session_report(record, options)

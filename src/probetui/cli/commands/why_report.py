@@ -78,7 +78,7 @@ def print_report(arguments: Sequence[str], options: WhyOptions) -> int:
     """
     form = _chosen_form(options)
     wanted = _parse_arguments(arguments)
-    path = wanted.path or _last_record()
+    path = wanted.path or last_record()
     recording = read_recording(path, options.record_limit)
     if recording.problem:
         print_line(f"probetui: {path}: {recording.problem}", err=True)
@@ -87,6 +87,37 @@ def print_report(arguments: Sequence[str], options: WhyOptions) -> int:
     containers = [_explained(session, key) for key in keys]
     emit(WhyReport(containers, session.past, _origin(recording)), form)
     return 0
+
+
+class RecordedStory(Struct, frozen=True):
+    """All containers of a record, of which some have ended or are not well."""
+
+    containers: Sequence[ExplainedContainer]
+    telling: Sequence[ExplainedContainer]
+    past: SessionHistory
+    pods: Mapping[str, Pod]
+    view: View
+    started_with: str
+
+
+def tell_recording(path: Path, recording: Recording) -> RecordedStory:
+    """Return the containers of a record at its end.
+
+    Raises:
+        NothingToDoError: there is none.
+        RecordError: the record is damaged.
+    """
+    session = _load_session(recording, _instant(None, recording))
+    keys = _all_containers(session, path)
+    explained = {key: _explained(session, key) for key in keys}
+    return RecordedStory(
+        [*explained.values()],
+        [explained[key] for key in keys if _is_telling(session, key)],
+        session.past,
+        session.pods,
+        session.view,
+        _started_with(recording),
+    )
 
 
 def _chosen_form(options: WhyOptions) -> str:
@@ -118,7 +149,12 @@ def _parse_arguments(arguments: Sequence[str]) -> _Request:
     return _Request(Path(files[0]) if files else None, names[0] if names else "")
 
 
-def _last_record() -> Path:
+def last_record() -> Path:
+    """Return the record of the last session.
+
+    Raises:
+        NothingToDoError: none has been saved.
+    """
     path = last_session()
     if path is None:
         raise NothingToDoError(
@@ -185,10 +221,7 @@ def _origin(recording: Recording) -> tuple[str, ...]:
     """Return how a session was started, and with what, as Markdown."""
     session = recording.session
     version = session.kubelet.removeprefix("v")
-    program = f"probetui {session.probetui}, kubelet {version}, {session.runtime}"
-    # With the zone that the times of day above are in.
-    began = datetime.fromisoformat(session.ts).astimezone().isoformat(" ", "seconds")
-    origin = markdown_line(safe_line(f"{program}; the session began at {began}"))
+    origin = markdown_line(safe_line(_started_with(recording)))
     files = session.options.get("filenames")
     if not isinstance(files, list) or not files:
         return (origin,)
@@ -201,6 +234,16 @@ def _origin(recording: Recording) -> tuple[str, ...]:
         words += [f"--{option}", str(value)]
     command = safe_line(shlex.join([*words, "--kubelet", version]))
     return (f"To repeat the session: {code_span(command)}", "", origin)
+
+
+def _started_with(recording: Recording) -> str:
+    """Return with what a session was started, and when."""
+    session = recording.session
+    version = session.kubelet.removeprefix("v")
+    program = f"probetui {session.probetui}, kubelet {version}, {session.runtime}"
+    # With the zone that the times of day above are in.
+    began = datetime.fromisoformat(session.ts).astimezone().isoformat(" ", "seconds")
+    return f"{program}; the session began at {began}"
 
 
 def _rules(recording: Recording) -> KubeletRules:
@@ -237,9 +280,7 @@ def _pods(recording: Recording, rules: KubeletRules) -> dict[str, Pod]:
 def _selected_containers(
     session: _RecordedSession, name: str, path: Path
 ) -> list[tuple[str, str]]:
-    keys = [*dict.fromkeys((*session.past.containers(), *_of_manifests(session)))]
-    if not keys:
-        raise NothingToDoError(f"{path}: it has no containers")
+    keys = _all_containers(session, path)
     if not name:
         return [key for key in keys if _is_telling(session, key)] or keys
     chosen = [key for key in keys if _is_named(name, session, key)]
@@ -250,6 +291,13 @@ def _selected_containers(
             f"{nearest_hint(name, known_names)}"
         )
     return chosen
+
+
+def _all_containers(session: _RecordedSession, path: Path) -> list[tuple[str, str]]:
+    keys = [*dict.fromkeys((*session.past.containers(), *_of_manifests(session)))]
+    if not keys:
+        raise NothingToDoError(f"{path}: it has no containers")
+    return keys
 
 
 def _of_manifests(session: _RecordedSession) -> Iterator[tuple[str, str]]:

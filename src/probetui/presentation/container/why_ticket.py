@@ -56,13 +56,17 @@ def _ticket(
         yield from _repeat(explanation)
     if context.answer and (page := page_command(context.answer)):
         yield from ("", f"More: {code_span(page)}")
+    yield from _titled("Tick by tick:", kill_ticks(context, session))
+    yield from _titled("Instances:", instance_lines(context))
+    yield from _titled("Settings in force:", _settings(context), "yaml")
+
+
+def kill_ticks(context: WhyContext, session: SessionHistory) -> Iterator[str]:
+    """Yield the ticks before a container's last end, if a probe brought that about."""
     for end in context.history.last_ends[:1]:
         if end.kill is not None:
             timeline = session.timeline(end.kill.key)
-            ticks = tick_history(timeline, end.kill, context.view)
-            yield from _titled("Tick by tick:", ticks)
-    yield from _titled("Instances:", instance_lines(context))
-    yield from _titled("Settings in force:", _settings(context), "yaml")
+            yield from tick_history(timeline, end.kill, context.view)
 
 
 def _repeat(explanation: Explanation) -> Iterator[str]:

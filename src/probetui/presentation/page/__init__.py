@@ -1,0 +1,1 @@
+"""A session as a page: HTML with pictures in SVG."""
