@@ -12,10 +12,15 @@ from msgspec.structs import replace
 
 from probetui.drive import executor
 from probetui.drive.executor import Executor
-from probetui.engine.inputs import Fact, LastOutputRead, ListenersFound
+from probetui.engine.inputs import (
+    Fact,
+    LastOutputRead,
+    ListenersFound,
+    ProbeStillRuns,
+)
 from probetui.errors import ContainerConfigError, ContainerRuntimeError
 from probetui.k8s.pod import EnvVar
-from probetui.k8s.probe import ExecAction
+from probetui.k8s.probe import ExecAction, Probe
 from probetui.k8s.runtime import (
     ContainerID,
     Listeners,
@@ -65,7 +70,7 @@ from probetui.kubelet.facts import (
     RelistFailed,
     RuntimeStatusRead,
 )
-from probetui.kubelet.outcome import ProbeOutcome, ProbeResult
+from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
 from probetui.kubelet.runtime_health import READY_CONDITIONS
 from probetui.ports import HookResult, Runtime
 from tests.builders import START, a_container, a_key, a_pod, a_probe, at
@@ -80,6 +85,7 @@ from tests.fakes import (
 )
 
 POD, APP, KEY = a_pod(), a_container(), a_key()
+PROBE = a_probe()
 NOBODY = ContainerID("fake://nobody")
 SOMEBODY = ContainerID("fake://somebody")
 LISTENERS = Listeners((SocketAddress("127.0.0.1", 80),), ListenerScope.CONTAINER)
@@ -102,6 +108,23 @@ class BrokenProber:
 
     async def probe(self, effect: RunProbe) -> ProbeOutcome:
         raise LookupError("a bug")
+
+
+class HangingProber:
+    """A prober whose probe ends when it is told to; `facts` are what came before."""
+
+    def __init__(self) -> None:
+        self.facts: list[Fact] = []
+        self.ends = asyncio.Event()
+
+    def hear(self, fact: Fact) -> None:
+        """Keep a fact; the probe ends once it is said to run still."""
+        self.facts.append(fact)
+        self.ends.set()
+
+    async def probe(self, effect: RunProbe) -> ProbeOutcome:
+        await self.ends.wait()
+        return ProbeOutcome((Attempt(ProbeResult.SUCCESS),), START)
 
 
 class WithVolumes(FakeRuntime):
@@ -133,6 +156,7 @@ class Bench:
         *,
         prober: Any = None,
         hook: HookResult | None = None,
+        late_seconds: float = 1,
         make_runtime: Callable[[FakeEngine], FakeRuntime] = FakeRuntime,
     ) -> None:
         self.clock = FakeClock()
@@ -145,6 +169,7 @@ class Bench:
             prober or self.prober,
             FakeHooks(hook or HookResult()),
             self.clock,
+            late_seconds=late_seconds,
         )
 
     async def execute(self, effect: Effect) -> Fact:
@@ -175,8 +200,8 @@ class Bench:
         return self.engine.container("app").state
 
 
-def a_run_probe() -> RunProbe:
-    return RunProbe(9, KEY, POD, APP, a_probe(), NOBODY, "10.0.0.2")
+def a_run_probe(probe: Probe = PROBE) -> RunProbe:
+    return RunProbe(9, KEY, POD, APP, probe, NOBODY, "10.0.0.2")
 
 
 class TestOperations:
@@ -419,6 +444,25 @@ class TestErrors:
         assert fact.outcome.last.error == "LookupError: a bug"
         assert fact.outcome.last.result is ProbeResult.UNKNOWN
         assert "carrying out probe 9 of uid-of-web/app/Liveness" in caplog.text
+
+    async def test_a_probe_that_outlasts_its_timeout_is_reported_twice(self) -> None:
+        prober = HangingProber()
+        bench = Bench(prober=prober, late_seconds=0)
+        effect = a_run_probe(a_probe(timeout_seconds=0))
+
+        await bench.executor.execute(effect, prober.hear)
+
+        still_runs, finished = prober.facts
+        assert still_runs == ProbeStillRuns(9)
+        assert isinstance(finished, ProbeFinished)
+
+    async def test_a_probe_that_ends_in_time_is_reported_once(self) -> None:
+        bench = Bench(late_seconds=0)
+
+        fact = await bench.execute(a_run_probe())
+
+        assert isinstance(fact, ProbeFinished)
+        assert bench.facts == [fact]
 
     async def test_a_cancelled_effect_reports_nothing(self) -> None:
         bench = Bench()

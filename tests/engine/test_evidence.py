@@ -8,10 +8,19 @@ from datetime import datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
-from probetui.drive.scenario.behavior import CallBehavior, InstanceBehavior
+from probetui.drive.scenario.behavior import (
+    CallBehavior,
+    InstanceBehavior,
+    ProbeAnswer,
+)
 from probetui.drive.scenario.world import World
-from probetui.engine.inputs import DeletePod, Fact, LastOutputRead
-from probetui.k8s.probe import ExecAction
+from probetui.engine.inputs import (
+    DeletePod,
+    Fact,
+    LastOutputRead,
+    ProbeStillRuns,
+)
+from probetui.k8s.probe import ExecAction, ProbeType
 from probetui.k8s.runtime import LogLine
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import (
@@ -30,9 +39,10 @@ from probetui.kubelet.journal import (
     JournalEntry,
     LastOutputEntry,
     LifecycleStep,
+    UnfinishedTickEntry,
 )
-from tests.builders import a_container, a_pod
-from tests.drive.engine_bench import EngineBench
+from tests.builders import a_container, a_pod, a_probe, at
+from tests.drive.engine_bench import SUCCEEDS, EngineBench, always, probing
 
 KEEPS = KubeletConfig(keeps_evidence=True)
 SECOND = timedelta(seconds=1)
@@ -220,3 +230,35 @@ def test_the_end_of_a_failed_hook_comes_before_what_follows_from_it() -> None:
     assert "FailedPostStartHook" in bench.reasons()
     assert "EventEntry" in following
     assert bench.journal[ended.sequence - 1] is ended
+
+
+HANGS = ProbeAnswer(SUCCEEDS.attempt, 60 * SECOND)
+
+
+def test_a_tick_that_outlasts_its_timeout_is_journaled_with_its_start() -> None:
+    pod = a_pod(
+        a_container(liveness_probe=a_probe(period_seconds=1, timeout_seconds=2))
+    )
+    bench = EngineBench(pod, config=KEEPS, probing=probing(liveness=always(HANGS)))
+    bench.run_until(6)
+    (probe_id,) = bench.engine.running_probes()
+
+    for _ in range(2):
+        bench.simulation.submit(ProbeStillRuns(probe_id))
+
+    (entry,) = bench.of(UnfinishedTickEntry)
+    assert entry.key.probe_type is ProbeType.LIVENESS
+    assert entry.container_id == bench.of(ContainerEntry)[0].container_id
+    assert entry.started_at < entry.at == at(6)
+    assert (entry.timeout_seconds, entry.is_overdue) == (2, True)
+
+
+def test_a_tick_that_has_ended_meanwhile_is_not_called_unfinished() -> None:
+    pod = a_pod(a_container(liveness_probe=a_probe()))
+    bench = EngineBench(pod, config=KEEPS)
+    bench.run_until(6)
+
+    bench.simulation.submit(ProbeStillRuns(1))
+
+    assert bench.engine.running_probes() == ()
+    assert bench.of(UnfinishedTickEntry) == []

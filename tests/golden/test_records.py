@@ -95,6 +95,7 @@ def test_there_is_a_record_of_each_kind_of_session_with_each_kind_of_line() -> N
         "docker",
         "evidence",
         "first-part",
+        "hanging",
         "killed",
         LATER_PART,
         "observed",

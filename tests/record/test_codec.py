@@ -44,6 +44,7 @@ from probetui.kubelet.journal import (
     StatusEntry,
     TickAction,
     TickEntry,
+    UnfinishedTickEntry,
     UserEntry,
 )
 from probetui.kubelet.outcome import Attempt, HTTPAnswer, ProbeResult, Result
@@ -455,6 +456,7 @@ JOURNALS = st.lists(
                 FindingEntry,
                 LastOutputEntry,
                 HookEntry,
+                UnfinishedTickEntry,
                 PodGoneEntry,
             )
         )

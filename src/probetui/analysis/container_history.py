@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from probetui.analysis.lanes import Lanes
 from probetui.analysis.timeline import Timeline, Timelines
-from probetui.k8s.probe import ProbeKey
+from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.k8s.runtime import NO_CONTAINER, ContainerID
 from probetui.k8s.status import PodPhase, PodStatus, Waiting
 from probetui.kubelet.journal import (
@@ -35,6 +35,7 @@ from probetui.kubelet.journal import (
     StatusEntry,
     TickAction,
     TickEntry,
+    UnfinishedTickEntry,
     UserEntry,
 )
 
@@ -111,7 +112,8 @@ class ContainerHistory(Struct, frozen=True):
 
     `image_event` is the newest one about its image, `hook_failures` are the events of
     its hooks that failed. `failing_since` is the first failed start since an instance
-    was started.
+    was started. `unfinished` is the newest such entry of each probe; its tick may have
+    ended since.
     """
 
     instances: tuple[ContainerInstance, ...] = ()
@@ -125,6 +127,7 @@ class ContainerHistory(Struct, frozen=True):
     image_event: EventEntry | None = None
     hook_failures: tuple[EventEntry, ...] = ()
     failing_since: datetime | None = None
+    unfinished: tuple[UnfinishedTickEntry, ...] = ()
 
     @property
     def pod_has_ended(self) -> bool:
@@ -244,6 +247,7 @@ class _Collected(Struct):
     findings: list[FindingEntry] = field(default_factory=list)
     image_event: EventEntry | None = None
     failing_since: datetime | None = None
+    unfinished: dict[ProbeType, UnfinishedTickEntry] = field(default_factory=dict)
     hook_failures: deque[EventEntry] = field(
         default_factory=lambda: deque(maxlen=MAX_HOOK_FAILURES)
     )
@@ -273,7 +277,7 @@ class ContainerHistories:
         self._seen: dict[str, datetime] = {}
         self._gone: dict[str, datetime] = {}
 
-    def add_entries(  # one arm per kind
+    def add_entries(  # noqa: C901  # one arm per kind
         self, entries: Iterable[JournalEntry]
     ) -> None:
         """Read the entries that concern containers."""
@@ -285,6 +289,9 @@ class ContainerHistories:
                     self._add_backoff(entry)
                 case LastOutputEntry() | HookEntry():
                     self._add_evidence(entry)
+                case UnfinishedTickEntry(key=key):
+                    known = self._collected_of(key[:2])
+                    known.unfinished[key.probe_type] = entry
                 case ListenersEntry(key=key):
                     self._collected_of(key[:2]).listener_checks.append(entry)
                 case FindingEntry(key=key):
@@ -321,6 +328,7 @@ class ContainerHistories:
             known.image_event,
             tuple(known.hook_failures),
             known.failing_since,
+            tuple(known.unfinished.values()),
         )
 
     def pod(self, pod_uid: str, pod_name: str) -> PodHistory:

@@ -8,7 +8,12 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from probetui.drive.logs import read_last_output
-from probetui.engine.inputs import Fact, LastOutputRead, ListenersFound
+from probetui.engine.inputs import (
+    Fact,
+    LastOutputRead,
+    ListenersFound,
+    ProbeStillRuns,
+)
 from probetui.errors import (
     ContainerConfigError,
     ContainerRuntimeError,
@@ -74,6 +79,13 @@ _LONGEST_LOOKUP_SECONDS = 1.0
 Either usually takes milliseconds.
 """
 
+_LATE_SECONDS = 1.0
+"""How much longer than its timeout a probe may run before that is reported.
+
+One that ends at its timeout comes back some milliseconds after it, on a busy machine
+some hundred.
+"""
+
 LOG_SECONDS = 5.0
 """The longest that reading the end of a log may take."""
 
@@ -97,13 +109,14 @@ RuntimeOperation = (
 
 
 class Executor:
-    """Carries out effects; each ends in exactly one fact.
+    """Carries out effects; each ends in exactly one fact, a late probe in two.
 
     Args:
         runtime: the container runtime.
         prober: runs probes.
         hooks: runs lifecycle hooks.
         clock: gives the instant at which a relist began.
+        late_seconds: how much longer than its timeout a probe may run unreported.
     """
 
     def __init__(
@@ -112,11 +125,14 @@ class Executor:
         prober: Prober,
         hooks: HookRunner,
         clock: Clock,
+        *,
+        late_seconds: float = _LATE_SECONDS,
     ) -> None:
         self._runtime = runtime
         self._prober = prober
         self._hooks = hooks
         self._clock = clock
+        self._late_seconds = late_seconds
         self._lookups: dict[ContainerID, asyncio.Task[Listeners]] = {}
         self._ending: set[ContainerID] = set()
         self._readings: dict[ContainerID, asyncio.Event] = {}
@@ -136,8 +152,8 @@ class Executor:
 
     async def _execute(self, effect: Effect, report: FactReporter) -> None:
         match effect:
-            case RunProbe(probe_id=probe_id):
-                report(ProbeFinished(probe_id, await self._prober.probe(effect)))
+            case RunProbe():
+                await self._probe(effect, report)
             case RunOperation(operation_id, _, operation):
                 report(await self._operate(operation_id, operation, report))
             case Relist():
@@ -150,6 +166,19 @@ class Executor:
                 report(await self._find_listeners(effect.container_id))
             case ReadLastOutput(container_id):
                 await self._read_last_output(container_id, report)
+
+    async def _probe(self, effect: RunProbe, report: FactReporter) -> None:
+        """Run a probe; report too that it runs for longer than it may."""
+        still_runs = asyncio.get_running_loop().call_later(
+            effect.probe.timeout_seconds + self._late_seconds,
+            report,
+            ProbeStillRuns(effect.probe_id),
+        )
+        try:
+            outcome = await self._prober.probe(effect)
+        finally:
+            still_runs.cancel()
+        report(ProbeFinished(effect.probe_id, outcome))
 
     async def _read_last_output(
         self, container_id: ContainerID, report: FactReporter

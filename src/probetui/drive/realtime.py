@@ -23,7 +23,14 @@ from probetui.drive.session import KeptTasks, Subscribers
 from probetui.drive.session_journal import SessionJournal
 from probetui.durations import format_duration
 from probetui.engine.engine import Engine
-from probetui.engine.inputs import Command, DeletePod, ExecSeen, Fact, Input
+from probetui.engine.inputs import (
+    Command,
+    DeletePod,
+    ExecSeen,
+    Fact,
+    Input,
+    ProbeStillRuns,
+)
 from probetui.engine.snapshot import LatenessCause, LatenessOwner, Snapshot
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Pod
@@ -234,6 +241,8 @@ class RealtimeSession:
         Gives up `PATIENCE` after the longest grace period: the runtime does not answer,
         or does not stop them. Gives up at once if a bug has ended `run`.
         """
+        for probe_id in self._engine.running_probes():
+            self._put(ProbeStillRuns(probe_id))
         for uid in self._engine.pod_uids():
             self._put(DeletePod(uid))
         patience = self._engine.longest_grace_period() + PATIENCE

@@ -36,6 +36,7 @@ from probetui.engine.inputs import (
     Input,
     LastOutputRead,
     ListenersFound,
+    ProbeStillRuns,
     SetObjects,
     SetPods,
 )
@@ -110,6 +111,10 @@ class Engine:
                 self._diagnostics.on_listeners_found(item, now)
             case LastOutputRead():
                 self._evidence.on_output_read(item, now)
+            case ProbeStillRuns(probe_id):
+                self._evidence.on_probe_still_runs(
+                    self._scheduler.flight(probe_id), now
+                )
             case ExecSeen():
                 self._diagnostics.on_exec_seen(item, self._kubelet.in_runtime, now)
             case (
@@ -162,6 +167,10 @@ class Engine:
     def longest_grace_period(self) -> timedelta:
         """Return the longest time that a pod may take to end."""
         return self._kubelet.longest_grace_period()
+
+    def running_probes(self) -> tuple[int, ...]:
+        """Return the IDs of the probes whose ticks have not ended."""
+        return self._scheduler.running_probes()
 
     # -- commands
 

@@ -10,6 +10,7 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from probetui.engine.inputs import LastOutputRead
+from probetui.k8s.probe import ProbeKey
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import ReadLastOutput, RunHook, RunOperation
@@ -20,7 +21,9 @@ from probetui.kubelet.journal import (
     HookType,
     LastOutputEntry,
     LifecycleStep,
+    UnfinishedTickEntry,
 )
+from probetui.kubelet.prober.worker_loop import InFlight
 from probetui.kubelet.runtime.turn import Turn, TurnBuilder
 
 
@@ -37,6 +40,7 @@ class EvidenceCollector:
         self._is_on = config.keeps_evidence
         self._exits: dict[ContainerID, ContainerEntry] = {}
         self._hooks: dict[int, HookEntry] = {}
+        self._unfinished: dict[ProbeKey, datetime] = {}
 
     def on_turn(self, turn: Turn, now: datetime) -> None:
         """Journal hooks that start, and read the logs of instances that have exited."""
@@ -88,6 +92,25 @@ class EvidenceCollector:
             )
         )
 
+    def on_probe_still_runs(self, flight: InFlight | None, now: datetime) -> None:
+        """Journal once that a tick has not ended, unless it has meanwhile."""
+        if flight is None:
+            return
+        key, started_at = flight.asked.key, flight.start.at
+        if self._unfinished.get(key) == started_at:
+            return
+        self._unfinished[key] = started_at
+        self._turn.write(
+            UnfinishedTickEntry(
+                self._turn.next_sequence(),
+                now,
+                key,
+                flight.asked.container_id,
+                started_at,
+                flight.asked.probe.timeout_seconds,
+            )
+        )
+
     def forget_pod(self, pod_uid: str) -> None:
         """Forget a removed pod."""
         self._exits = {
@@ -97,6 +120,11 @@ class EvidenceCollector:
         }
         self._hooks = {
             key: hook for key, hook in self._hooks.items() if hook.pod_uid != pod_uid
+        }
+        self._unfinished = {
+            key: started_at
+            for key, started_at in self._unfinished.items()
+            if key.pod_uid != pod_uid
         }
 
     def _start_hook(self, operation_id: int, hook: RunHook, now: datetime) -> None:

@@ -93,5 +93,18 @@ class LastOutputRead(Kind, frozen=True):
     problem: str = ""
 
 
-Fact = ProbeFinished | RuntimeFact | ListenersFound | ExecSeen | LastOutputRead
+class ProbeStillRuns(Kind, frozen=True):
+    """A `RunProbe` has not finished within the timeout, or before the session ends."""
+
+    probe_id: int
+
+
+Fact = (
+    ProbeFinished
+    | RuntimeFact
+    | ListenersFound
+    | ExecSeen
+    | LastOutputRead
+    | ProbeStillRuns
+)
 Input = Command | Fact

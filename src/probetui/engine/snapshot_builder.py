@@ -57,6 +57,7 @@ from probetui.kubelet.journal import (
     ListenersEntry,
     NoteEntry,
     TickEntry,
+    UnfinishedTickEntry,
     UserEntry,
 )
 from probetui.kubelet.kubelet import Kubelet
@@ -415,6 +416,7 @@ def _pod_uid(entry: JournalEntry) -> str:
             | DryRunEntry(key=key)
             | ListenersEntry(key=key)
             | FindingEntry(key=key)
+            | UnfinishedTickEntry(key=key)
         ):
             return key.pod_uid
         case EventEntry(event=event):

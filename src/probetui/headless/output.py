@@ -29,6 +29,7 @@ from probetui.kubelet.journal import (
     StateField,
     StatusEntry,
     TickEntry,
+    UnfinishedTickEntry,
     UserEntry,
 )
 from probetui.safe_text import safe_line
@@ -125,6 +126,7 @@ class EntryFilter(Struct, frozen=True):
                 | DryRunEntry(key=key)
                 | ListenersEntry(key=key)
                 | FindingEntry(key=key)
+                | UnfinishedTickEntry(key=key)
             ):
                 return self._has(key.container_name) and self._has_type(key.probe_type)
             case EventEntry(event=event, tick=tick):

@@ -503,6 +503,26 @@ class HookEntry(Struct, frozen=True):
     output: str = ""
 
 
+class UnfinishedTickEntry(Struct, frozen=True):
+    """A tick began at `started_at` and has not ended.
+
+    It is written once its probe has run for longer than its timeout, or when the
+    session ends before it; the tick of a calm session has none.
+    """
+
+    sequence: int
+    at: datetime
+    key: ProbeKey
+    container_id: ContainerID
+    started_at: datetime
+    timeout_seconds: int
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether its timeout is over."""
+        return (self.at - self.started_at).total_seconds() > self.timeout_seconds
+
+
 class PodGoneEntry(Struct, frozen=True):
     """A pod is gone: none of it runs or will run."""
 
@@ -525,5 +545,6 @@ JournalEntry = (
     | FindingEntry
     | LastOutputEntry
     | HookEntry
+    | UnfinishedTickEntry
     | PodGoneEntry
 )

@@ -54,6 +54,7 @@ from probetui.kubelet.journal import (
     TickAction,
     TickEntry,
     Trigger,
+    UnfinishedTickEntry,
     UserEntry,
 )
 from probetui.kubelet.outcome import (
@@ -619,6 +620,20 @@ class HookRecord(PodFields, frozen=True, kw_only=True, tag="hook"):
     output: MaskedText
 
 
+class UnfinishedTickRecord(PodFields, frozen=True, kw_only=True, tag="unfinished"):
+    """A tick began at `startedAt` and has not ended, although its timeout is over.
+
+    At the end of the session it is there of any tick that has not ended.
+    """
+
+    entry: ClassVar = UnfinishedTickEntry
+    container: ContainerName
+    probe: ProbeTypeWord
+    container_id: str = field(name="containerID")
+    started_at: Instant = field(name="startedAt")
+    timeout_seconds: Integer = field(name="timeoutSeconds")
+
+
 class GoneRecord(PodFields, frozen=True, kw_only=True, tag="gone"):
     """A pod has ended for good."""
 
@@ -661,6 +676,7 @@ AnyRecord = (
     | FindingRecord
     | LastOutputRecord
     | HookRecord
+    | UnfinishedTickRecord
     | GoneRecord
     | InputRecord
     | RewindRecord

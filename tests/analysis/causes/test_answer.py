@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,8 +12,9 @@ from probetui.analysis.causes.cause import OutlookCondition, OutlookEvent
 from probetui.analysis.causes.kinds import CauseKind as Kind
 from probetui.analysis.container_history import SessionHistory
 from probetui.debugger.commands import KillContainer
+from probetui.drive.scenario.behavior import ProbeAnswer
 from probetui.drive.session_journal import JournalLimits, SessionJournal
-from probetui.engine.inputs import DeletePod
+from probetui.engine.inputs import DeletePod, ProbeStillRuns
 from probetui.k8s.environment import ConfigMapKeyRef
 from probetui.k8s.pod import Container, EnvVar, PullPolicy, RestartPolicy
 from probetui.k8s.probe import ExecAction, ProbeType
@@ -245,6 +247,31 @@ class TestUp:
         assert cause.evidence.count > 2
         assert run[0].run.count == 1
         assert cause.since == run[0].timing.started_at
+
+    @pytest.mark.parametrize(
+        ("probe_type", "expected"),
+        [
+            (ProbeType.LIVENESS, [Kind.PROBE_HANGS]),
+            (ProbeType.READINESS, [Kind.READINESS_NOT_PROBED, Kind.PROBE_HANGS]),
+            (ProbeType.STARTUP, [Kind.STARTUP_NOT_PROBED, Kind.PROBE_HANGS]),
+        ],
+    )
+    def test_a_probe_hangs(self, probe_type: ProbeType, expected: list[Kind]) -> None:
+        name = probe_type.lower()
+        probes: dict[str, Any] = {f"{name}_probe": EVERY_SECOND}
+        pod = a_pod(a_container(**probes))
+        hangs = ProbeAnswer(SUCCEEDS.attempt, timedelta(seconds=60))
+        bench = CauseBench(
+            pod,
+            config=KubeletConfig(keeps_evidence=True),
+            probing=probing(**{name: always(hangs)}),
+        )
+        bench.run_until(6)
+        for probe_id in bench.engine.running_probes():
+            bench.simulation.submit(ProbeStillRuns(probe_id))
+
+        assert bench.chain(20) == expected
+        assert bench.chain(70) != expected
 
     def test_nothing_is_wrong(self) -> None:
         answer = CauseBench(a_pod()).answer(10)

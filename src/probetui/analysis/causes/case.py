@@ -32,7 +32,12 @@ from probetui.k8s.status import (
     Terminated,
     Waiting,
 )
-from probetui.kubelet.journal import ExitCause, HookType, TickEntry
+from probetui.kubelet.journal import (
+    ExitCause,
+    HookType,
+    TickEntry,
+    UnfinishedTickEntry,
+)
 from probetui.kubelet.outcome import Result
 from probetui.kubelet_rules import KubeletRules
 
@@ -303,6 +308,16 @@ class WhyCase:
         key = ProbeKey(self.pod.uid, self.container.name, probe_type)
         timeline = self.past.timeline(key)
         return timeline.tick(timeline.indexes[-1]) if timeline.indexes else None
+
+    def unfinished_tick(self, probe_type: ProbeType) -> UnfinishedTickEntry | None:
+        """Return the tick of a probe that began and has not ended, None without one."""
+        newest = self.newest_tick(probe_type)
+        for entry in self.history.unfinished:
+            is_of_last = self.last and entry.container_id == self.last.container_id
+            has_ended = newest and newest.sequence > entry.sequence
+            if entry.key.probe_type is probe_type and is_of_last and not has_ended:
+                return entry
+        return None
 
     def last_tick(
         self, probe_type: ProbeType, instance: ContainerInstance

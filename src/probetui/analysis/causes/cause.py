@@ -17,6 +17,7 @@ from probetui.kubelet.journal import (
     HookType,
     ListenersEntry,
     TickEntry,
+    UnfinishedTickEntry,
 )
 
 
@@ -52,6 +53,7 @@ class Evidence(Struct, frozen=True):
         until: when what goes on is over at the latest.
         ended_at: when an instance ended, None if only when that was seen is known.
         lines: what the program printed last.
+        unfinished: the tick that has not ended.
     """
 
     instance: ContainerInstance | None = None
@@ -66,6 +68,7 @@ class Evidence(Struct, frozen=True):
     until: datetime | None = None
     ended_at: datetime | None = None
     lines: tuple[str, ...] = ()
+    unfinished: UnfinishedTickEntry | None = None
 
 
 NO_EVIDENCE = Evidence()

@@ -93,6 +93,9 @@ class CauseKind(StrEnum):
     LIVENESS_PROBE_ERRORS = "liveness-probe-errors"
     """Its liveness probe could not be run, which never counts."""
 
+    PROBE_HANGS = "probe-hangs"
+    """A tick of its probe has not ended, and the next one waits for it."""
+
     # Nothing is wrong.
     READY = "ready"
     """It is up and ready, and so is its pod."""

@@ -90,17 +90,20 @@ def waits_for_probe(case: WhyCase) -> Cause | None:
     kind = _BY_OBSTACLE[reason.probe_type, reason.obstacle]
     failed = reason.obstacle in {Obstacle.FAILED, Obstacle.ERRORED}
     last = case.last
+    because = probe_hangs(case, reason.probe_type)
+    if because is None and tick is not None and failed:
+        because = probe_cause(case, tick)
     return case.cause(
         kind,
         reason.since if tick else None if last is None else last.started_at,
-        probe_cause(case, tick) if tick is not None and failed else None,
+        because,
         probe=reason.probe_type,
         evidence=Evidence(
             instance=last,
             tick=tick,
             count=0 if tick is None else tick.run.count,
             needed=_needed(case, reason),
-            until=_due(case, reason) if tick is None else None,
+            until=_due(case, reason) if tick is None and because is None else None,
         ),
     )
 
@@ -141,6 +144,28 @@ def init_container_runs(case: WhyCase) -> Cause | None:
         return None
     return case.cause(
         CauseKind.RUNNING, last.started_at, evidence=Evidence(instance=last)
+    )
+
+
+def probe_hangs(case: WhyCase, probe_type: ProbeType) -> Cause | None:
+    """Find a tick that has not ended although its timeout is over."""
+    unfinished = case.unfinished_tick(probe_type)
+    if unfinished is None:
+        return None
+    if (case.now - unfinished.started_at) / _SECOND <= unfinished.timeout_seconds:
+        return None
+    return case.cause(
+        CauseKind.PROBE_HANGS,
+        unfinished.started_at,
+        probe=probe_type,
+        evidence=Evidence(instance=case.last, unfinished=unfinished),
+    )
+
+
+def other_probe_hangs(case: WhyCase) -> Cause | None:
+    """Find a probe of a container that is ready whose tick does not end."""
+    return probe_hangs(case, ProbeType.LIVENESS) or probe_hangs(
+        case, ProbeType.READINESS
     )
 
 
@@ -227,6 +252,7 @@ RUNNING: tuple[Row, ...] = (
     not_in_the_status,
     waits_for_probe,
     init_container_runs,
+    other_probe_hangs,
     liveness_fails,
     another_container,
     readiness_gate,

@@ -147,6 +147,15 @@ class WorkerScheduler:
         """Whether any probe is in flight."""
         return bool(self._in_flight)
 
+    def flight(self, probe_id: int) -> InFlight | None:
+        """Return the tick of a probe that has not ended, None if it has."""
+        loop = self._in_flight.get(probe_id)
+        return None if loop is None else loop.in_flight
+
+    def running_probes(self) -> tuple[int, ...]:
+        """Return the IDs of the probes whose ticks have not ended, oldest first."""
+        return tuple(self._in_flight)
+
     # -- workers
 
     def add(self, worker: Worker, first_at: datetime) -> None:

@@ -223,11 +223,23 @@ def _not_probed(state: str) -> Predicate:
                 f"{lead} given no result yet: the tick due{words.at(due)} {words.have} "
                 f"not ended for {late}"
             )
+        if cause.because is not None:
+            return f"{lead} given no result yet"
         why = f", as initialDelaySeconds is {delay}" if delay else ""
         comes = "" if due is None else f"; its next tick {words.be} due{words.at(due)}"
         return f"{lead} not run yet{why}{comes}"
 
     return say
+
+
+def _hangs(cause: Cause, words: Words) -> str:
+    unfinished = cause.evidence.unfinished
+    timeout = 0 if unfinished is None else unfinished.timeout_seconds
+    return (
+        f"{words.have} a {_probe(cause)} probe that {words.have} not ended"
+        f"{words.lasted(cause.since)}, although timeoutSeconds is {timeout}: the tick "
+        f"began{words.at(cause.since)}, and no other runs meanwhile"
+    )
 
 
 def _lead(state: str, words: Words) -> str:
@@ -561,6 +573,7 @@ _PREDICATES: Mapping[CauseKind, Predicate] = {
     K.LIVENESS_PROBE_ERRORS: _errors("well"),
     K.READY: _ready,
     K.RUNNING: _running,
+    K.PROBE_HANGS: _hangs,
     K.KILLED_BY_LIVENESS: _killed_by_probe,
     K.KILLED_BY_STARTUP: _killed_by_probe,
     K.KILLED_BY_POST_START_HOOK: _killed_by_hook,

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from probetui.durations import format_age, format_duration
-from probetui.kubelet.journal import HookEntry, LastOutputEntry
+from probetui.kubelet.journal import (
+    HookEntry,
+    LastOutputEntry,
+    UnfinishedTickEntry,
+)
 from probetui.presentation.text.view import View
 
 PRINTED = "It last printed:"
@@ -84,6 +88,12 @@ def hook_outcome(hook: HookEntry) -> str:
         return "started"
     lasted = format_duration(hook.ended_at - hook.started_at)
     return f"{'succeeded' if hook.error is None else 'failed'} after {lasted}"
+
+
+def unfinished_text(entry: UnfinishedTickEntry) -> str:
+    """Return that a probe runs for longer than its timeout."""
+    lasted = format_duration(entry.at - entry.started_at)
+    return f"has not ended after {lasted} (timeoutSeconds is {entry.timeout_seconds})"
 
 
 def hook_text(hook: HookEntry) -> str:

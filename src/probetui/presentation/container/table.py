@@ -25,6 +25,7 @@ from probetui.kubelet.journal import (
     PodGoneEntry,
     StateEntry,
     TickEntry,
+    UnfinishedTickEntry,
 )
 from probetui.kubelet.pod_workers.pod_update import PodWorkerState
 from probetui.presentation.container.exits import format_exit_cell
@@ -113,6 +114,7 @@ ContainerBoundEntry = (
     | BackoffEntry
     | LastOutputEntry
     | HookEntry
+    | UnfinishedTickEntry
     | PodGoneEntry
 )
 
@@ -120,7 +122,13 @@ ContainerBoundEntry = (
 def container_of(entry: ContainerBoundEntry) -> tuple[str, str]:
     """Return pod UID and container name of an entry, the latter empty for a pod's."""
     match entry:
-        case TickEntry() | DryRunEntry() | ListenersEntry() | FindingEntry():
+        case (
+            TickEntry()
+            | DryRunEntry()
+            | ListenersEntry()
+            | FindingEntry()
+            | UnfinishedTickEntry()
+        ):
             return entry.key[:2]
         case EventEntry(event=event):
             return event.pod_uid, event.container_name

@@ -43,6 +43,7 @@ from probetui.kubelet.journal import (
     StateField,
     TickAction,
     TickEntry,
+    UnfinishedTickEntry,
     UserEntry,
 )
 from probetui.kubelet.kuberuntime.restart import InstantRange
@@ -54,6 +55,7 @@ from probetui.presentation.container.evidence import (
     hook_outcome,
     hook_text,
     last_line,
+    unfinished_text,
 )
 from probetui.presentation.container.exits import (
     exit_cause,
@@ -211,6 +213,9 @@ class EventLog:
                 return self._last_output(entry, names)
             case HookEntry():
                 return _hook(entry, names)
+            case UnfinishedTickEntry(key=key) if entry.is_overdue:
+                text = f"{key.probe_type.lower()} probe {unfinished_text(entry)}"
+                return _line(entry, names, "state", "unfinished", text, Role.WARNING)
             case PodGoneEntry():
                 return _line(entry, names, "state", "gone", _GONE, Role.PLAIN)
             case _:

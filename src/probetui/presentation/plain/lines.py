@@ -40,6 +40,7 @@ from probetui.kubelet.journal import (
     TickAction,
     TickEntry,
     Trigger,
+    UnfinishedTickEntry,
     UserEntry,
 )
 from probetui.kubelet.outcome import Attempt, ProbeResult
@@ -52,6 +53,7 @@ from probetui.presentation.container.evidence import (
     hook_text,
     last_line,
     own_message,
+    unfinished_text,
 )
 from probetui.presentation.container.exits import (
     grace_fields,
@@ -149,6 +151,8 @@ def _format_fact(  # noqa: C901  # one arm per kind
             return f"{key.probe_type.lower()} {_finding(entry)}"
         case LastOutputEntry():
             return _last_output(entry)
+        case UnfinishedTickEntry(key=key):
+            return f"{key.probe_type.lower()} probe {unfinished_text(entry)}"
         case HookEntry(hook=hook):
             return f"{hook} hook {hook_outcome(entry)}"
         case PodGoneEntry():
@@ -389,6 +393,8 @@ class PlainLines:
                 return bool(entry.problem or last_line(entry))
             case HookEntry():
                 return entry.ended_at is not None
+            case UnfinishedTickEntry():
+                return entry.is_overdue
             case BackoffEntry():
                 key = (entry.pod_uid, entry.container_name)
                 is_known = entry.waits and self._waits.get(key) == entry.until
