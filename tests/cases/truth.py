@@ -232,7 +232,8 @@ def _of_state(
         state = "has ended"
     elif last.stopping is not None:
         fitting, state = STOPPING | _ENDS | _DELETION, "is being stopped"
-    elif last.started_at is None:
+    elif last.started_at is None and last.created_at is not None:
+        # One that is older than the session has neither time.
         fitting, state = OBSTACLES | _DELETION | {K.NOT_STARTED_YET}, "is not started"
     else:
         fitting, state = UP | _DELETION, "runs"

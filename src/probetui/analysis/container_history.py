@@ -18,7 +18,7 @@ from probetui.analysis.lanes import Lanes
 from probetui.analysis.timeline import Timeline, Timelines
 from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.k8s.runtime import NO_CONTAINER, ContainerID
-from probetui.k8s.status import PodPhase, PodStatus, Waiting
+from probetui.k8s.status import PodPhase, PodStatus, Running, Terminated, Waiting
 from probetui.kubelet.journal import (
     BackoffEntry,
     ContainerEntry,
@@ -375,6 +375,7 @@ class ContainerHistories:
                     self._gone.pop(pod_uid, None)
                     self._seen[pod_uid] = entry.at
                 self._statuses[pod_uid] = status
+                self._adopt(entry)
                 if status.pod_ip:
                     self._addresses[pod_uid] = status.pod_ip
             case PodGoneEntry(pod_uid=pod_uid):
@@ -383,6 +384,47 @@ class ContainerHistories:
                 self._deletions.setdefault(pod_name, []).append(entry)
             case _:
                 pass
+
+    def _adopt(self, entry: StatusEntry) -> None:
+        """Add the instances that are older than the session, from a pod's status."""
+        status = entry.status
+        statuses = (
+            *(status.init_container_statuses or ()),
+            *(status.container_statuses or ()),
+        )
+        for container in statuses:
+            container_id, state = ContainerID(container.container_id), container.state
+            place = (entry.pod_uid, container.name)
+            instances = self._collected.get(place, _NOTHING).instances
+            if not container_id or container_id in instances:
+                continue
+            newest = next(reversed(instances.values()), None)
+            if newest is not None and newest.restart_count > container.restart_count:
+                continue
+            exited = None
+            if isinstance(state, Terminated):
+                exited = ContainerEntry(
+                    entry.sequence,
+                    state.finished_at or entry.at,
+                    entry.pod_uid,
+                    container.name,
+                    container_id,
+                    container.restart_count,
+                    LifecycleStep.EXITED,
+                    state.exit_code,
+                    oom_killed=state.reason == "OOMKilled",
+                    reason=state.reason,
+                )
+            elif not isinstance(state, Running):
+                continue
+            self._collected_of(place).put(
+                ContainerInstance(
+                    container_id,
+                    container.restart_count,
+                    started_at=state.started_at,
+                    exited=exited,
+                )
+            )
 
     def _add_event(self, entry: EventEntry) -> None:
         event = entry.event
@@ -404,6 +446,9 @@ class ContainerHistories:
     def _add_lifecycle(self, entry: ContainerEntry) -> None:
         known = self._collected_of((entry.pod_uid, entry.container_name))
         instance = known.instances.get(entry.container_id)
+        if instance is None and entry.what is LifecycleStep.REMOVED:
+            # It is older than the session, and than what is known.
+            return
         if instance is None:
             instance = ContainerInstance(entry.container_id, entry.restart_count)
             self._obstacles.pop(entry.pod_uid, None)

@@ -238,11 +238,18 @@ class WhyCase:
 
     @cached_property
     def not_ready(self) -> NotReady | None:
-        """The probe that keeps the newest instance from being ready."""
+        """The probe that keeps the newest instance from being ready.
+
+        A plain init container need not be ready, and one that is keeps no pod waiting.
+        """
         last = self.last
         if last is None:
             return None
-        return instance_not_ready(self.past, self.pod.uid, self.container, last)
+        reason = instance_not_ready(self.past, self.pod.uid, self.container, last)
+        is_readiness = reason is not None and reason.probe_type is ProbeType.READINESS
+        if is_readiness and (self.is_plain_init or self.is_ready):
+            return None
+        return reason
 
     @property
     def has_started_up(self) -> bool:

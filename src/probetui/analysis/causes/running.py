@@ -83,8 +83,7 @@ def not_in_the_status(case: WhyCase) -> Cause | None:
 def waits_for_probe(case: WhyCase) -> Cause | None:
     """Find the startup probe, or the readiness probe after it."""
     reason = case.not_ready
-    is_readiness = reason is not None and reason.probe_type is ProbeType.READINESS
-    if reason is None or (is_readiness and (case.is_plain_init or case.is_ready)):
+    if reason is None:
         return None
     tick = reason.tick
     kind = _BY_OBSTACLE[reason.probe_type, reason.obstacle]
