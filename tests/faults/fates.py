@@ -1,0 +1,126 @@
+"""What becomes of a call: answered late, never, with an error, or before it is done."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from enum import StrEnum
+from random import Random
+from typing import TypeVar
+
+from probetui.errors import ContainerRuntimeError
+from tests.fakes import FakeClock
+
+T = TypeVar("T")
+
+
+class Fate(StrEnum):
+    """What becomes of one call."""
+
+    PROMPT = "prompt"
+    LATE = "late"
+    """It is done, and answered, after a while."""
+    ANSWERED_LATE = "answered late"
+    """It is done at once, and answered after a while."""
+    REFUSED = "refused"
+    """It is not done, and the answer is an error."""
+    UNHEARD = "unheard"
+    """It is done, and the answer is an error."""
+    LOST = "lost"
+    """It is not done, and there is no answer before the daemon starts again."""
+    SWALLOWED = "swallowed"
+    """It is done, and there is no answer before the daemon starts again."""
+
+
+_WEIGHTS = {
+    Fate.PROMPT: 60,
+    Fate.LATE: 12,
+    Fate.ANSWERED_LATE: 10,
+    Fate.REFUSED: 8,
+    Fate.UNHEARD: 6,
+    Fate.LOST: 2,
+    Fate.SWALLOWED: 2,
+}
+_DELAYS = (0.01, 0.3, 1.0, 2.5, 8.0, 35.0)
+_ERRORS = ("no space left on device", "context deadline exceeded", "is in use", "EOF")
+
+
+class Fates:
+    """The fates of the calls of a world.
+
+    Attributes:
+        are_kind: every call is prompt.
+        counts: how many calls had which fate, by the call's name.
+        away: the error of every call while the daemon is away, else empty.
+    """
+
+    def __init__(self, random: Random, clock: FakeClock) -> None:
+        self._random = random
+        self._clock = clock
+        self._restarted = asyncio.Event()
+        self.are_kind = False
+        self.away = ""
+        self.counts: Counter[tuple[str, Fate]] = Counter()
+
+    def restart(self) -> None:
+        """Break off every call that is not answered."""
+        self._restarted.set()
+        self._restarted = asyncio.Event()
+
+    async def decide(self, name: str, call: Callable[[], Awaitable[T]]) -> T:
+        """Let a call have its fate.
+
+        Raises:
+            ContainerRuntimeError: its fate is an error, or the daemon was started again
+                meanwhile.
+        """
+        if self.away:
+            raise ContainerRuntimeError(self.away, unreachable=True)
+        fate = Fate.PROMPT
+        if not self.are_kind:
+            fate = self._random.choices(
+                list(_WEIGHTS), weights=list(_WEIGHTS.values())
+            )[0]
+        self.counts[name, fate] += 1
+        match fate:
+            case Fate.PROMPT:
+                return await call()
+            case Fate.LATE:
+                await self._wait()
+                return await call()
+            case Fate.ANSWERED_LATE:
+                result = await call()
+                await self._wait()
+                return result
+            case Fate.REFUSED:
+                raise ContainerRuntimeError(self._random.choice(_ERRORS))
+            case Fate.UNHEARD:
+                await call()
+                raise ContainerRuntimeError(self._random.choice(_ERRORS))
+            case Fate.LOST:
+                pass
+            case Fate.SWALLOWED:
+                await call()
+        await self._restarted.wait()
+        raise ContainerRuntimeError("connection reset by peer", unreachable=True)
+
+    async def _wait(self) -> None:
+        """Wait, at most until the daemon is started again.
+
+        Raises:
+            ContainerRuntimeError: it was.
+        """
+        delay = timedelta(seconds=self._random.choice(_DELAYS))
+        restarted = asyncio.ensure_future(self._restarted.wait())
+        passed = asyncio.ensure_future(
+            self._clock.sleep_until(self._clock.now() + delay)
+        )
+        try:
+            await asyncio.wait([restarted, passed], return_when=asyncio.FIRST_COMPLETED)
+            if restarted.done():
+                raise ContainerRuntimeError("connection reset", unreachable=True)
+        finally:
+            restarted.cancel()
+            passed.cancel()

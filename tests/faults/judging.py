@@ -1,0 +1,28 @@
+"""Worlds judged by their seeds, in other processes, too."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+from tests.faults.rules import broken_rules
+from tests.faults.session import run_world
+
+
+class Outcome(NamedTuple):
+    """What became of one world."""
+
+    seed: int
+    broken: list[str]
+    counts: Counter[str]
+    seconds: float
+
+
+def judged(seed: int) -> Outcome:
+    """Run a world and judge it; what it raises breaks a rule, too."""
+    try:
+        world = run_world(seed)
+        broken = broken_rules(world)
+    except Exception as error:  # noqa: BLE001  # a bug, with the seed that shows it
+        return Outcome(seed, [f"raised {type(error).__name__}: {error}"], Counter(), 0)
+    return Outcome(seed, broken, world.counts, world.seconds)

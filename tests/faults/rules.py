@@ -1,0 +1,148 @@
+"""What must hold in every world, whatever failed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import timedelta
+from itertools import pairwise
+
+from probetui.analysis.container_history import SessionHistory
+from probetui.engine.engine import Engine
+from probetui.k8s.pod import Pod
+from probetui.k8s.probe import ProbeKey
+from probetui.k8s.status import Running
+from probetui.kubelet.journal import (
+    ContainerEntry,
+    JournalEntry,
+    LifecycleStep,
+    StatusEntry,
+    TickEntry,
+)
+from probetui.kubelet.outcome import Result
+from tests.cases.truth import Observed, untruths
+from tests.drive.test_properties import KILLERS, NOT_RUNNING, failures_in_a_row
+from tests.faults.session import Life, World
+
+_ASKED_EACH = timedelta(seconds=19)
+
+
+def broken_rules(world: World) -> list[str]:
+    """Return what does not hold in a world, empty if all does."""
+    found = list(world.broken)
+    pods = {pod.uid: pod for pod in world.pods}
+    for number, life in enumerate(world.lives, 1):
+        for rule in RULES:
+            found += [f"life {number}: {broken}" for broken in rule(life, pods)]
+    return found
+
+
+def _order(life: Life, _pods: dict[str, Pod]) -> Iterator[str]:
+    """Entries are numbered without a gap, in the order of time."""
+    numbers = [entry.sequence for entry in life.journal]
+    if numbers != list(range(1, len(numbers) + 1)):
+        yield "entries are not numbered in order"
+    if any(before.at > after.at for before, after in pairwise(life.journal)):
+        yield "an entry is older than the one before it"
+
+
+def _kills(life: Life, pods: dict[str, Pod]) -> Iterator[str]:
+    """A probe kills only after its threshold, and every stop has a cause."""
+    ticks: dict[ProbeKey, list[TickEntry]] = defaultdict(list)
+    for entry in life.journal:
+        if isinstance(entry, TickEntry):
+            ticks[entry.key].append(entry)
+        if not isinstance(entry, ContainerEntry):
+            continue
+        if entry.what is not LifecycleStep.STOPPING:
+            continue
+        if entry.by is None:
+            yield f"{entry.container_name} is stopped without a cause, {entry.sequence}"
+        if entry.by not in KILLERS:
+            continue
+        kind = KILLERS[entry.by]
+        before = ticks[ProbeKey(entry.pod_uid, entry.container_name, kind)]
+        was_not_running = any(
+            (tick.skip or tick.exit) in NOT_RUNNING
+            for tick in before
+            if tick.container_id == entry.container_id
+        )
+        container = pods[entry.pod_uid].container(entry.container_name)
+        probe = None if container is None else container.probe(kind)
+        enough = probe is not None and (
+            failures_in_a_row(before) >= probe.failure_threshold
+        )
+        if not (was_not_running or enough):
+            yield f"{entry.by} killed {entry.container_name} early, {entry.sequence}"
+
+
+def _own_trouble(life: Life, _pods: dict[str, Pod]) -> Iterator[str]:
+    """An attempt that could not be made is no failure."""
+    for entry in life.journal:
+        if not isinstance(entry, TickEntry) or not entry.attempts:
+            continue
+        is_error = entry.attempts[-1].error is not None
+        if is_error and entry.result is Result.FAILURE:
+            yield f"an error counts as a failure, {entry.sequence}"
+
+
+def _readiness(life: Life, _pods: dict[str, Pod]) -> Iterator[str]:
+    """What does not run is not ready."""
+    for entry in life.journal:
+        if not isinstance(entry, StatusEntry):
+            continue
+        for status in entry.status.container_statuses or ():
+            if status.ready and not isinstance(status.state, Running):
+                yield f"{status.name} is ready and does not run, {entry.sequence}"
+
+
+def _counts(life: Life, _pods: dict[str, Pod]) -> Iterator[str]:
+    """Restart counts never go back, and no instance is created twice."""
+    counts: dict[tuple[str, str], int] = {}
+    created = set()
+    for entry in life.journal:
+        if not isinstance(entry, ContainerEntry):
+            continue
+        place = entry.pod_uid, entry.container_name
+        if entry.restart_count < counts.get(place, 0) and (
+            entry.what is LifecycleStep.CREATED
+        ):
+            yield f"{entry.container_name}: its count goes back, {entry.sequence}"
+        if entry.what is LifecycleStep.CREATED:
+            counts[place] = entry.restart_count
+            if entry.container_id in created:
+                yield f"{entry.container_id} is created twice, {entry.sequence}"
+            created.add(entry.container_id)
+
+
+def _replay(life: Life, _pods: dict[str, Pod]) -> Iterator[str]:
+    """The recorded inputs give the same journal."""
+    engine = Engine(life.config, life.started_at)
+    entries: list[JournalEntry] = []
+    for item, now in life.inputs:
+        turn = engine.advance(now) if item is None else engine.submit(item, now)
+        entries += turn.entries
+    if entries != list(life.journal):
+        yield "a replay of the inputs gives another journal"
+
+
+def _answers(life: Life, pods: dict[str, Pod]) -> Iterator[str]:
+    """Each container has an answer to "why?" at any time, and none is untrue."""
+    if not life.journal:
+        return
+    last = life.journal[-1].at
+    now, read, past = life.started_at, 0, SessionHistory(())
+    while now < last:
+        now += _ASKED_EACH
+        entries = [entry for entry in life.journal if entry.at <= now]
+        past.add_entries(entries[read:], read)
+        read = len(entries)
+        observed = Observed(past, entries, now, life.config.rules, tuple(pods.values()))
+        for untrue in untruths(observed):
+            # A call that is not answered is in no journal: all that `why` can say is
+            # that the kubelet has not come to a container.
+            if "nothing is known to keep it" not in untrue:
+                yield untrue
+
+
+RULES = (_order, _kills, _own_trouble, _readiness, _counts, _replay, _answers)

@@ -1,0 +1,290 @@
+"""One world by its seed: pods, faults, commands, crashes of ours, and the end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from random import Random
+
+from probetui.cli.session.ending import remove_session_pods
+from probetui.debugger.commands import (
+    ClearBackoff,
+    InjectContainerFault,
+    KillContainer,
+    PauseProbes,
+    RestartContainer,
+    ResumeProbes,
+    StepProbe,
+    TriggerProbe,
+)
+from probetui.drive.executor import Executor
+from probetui.drive.realtime import RealtimeSession
+from probetui.engine.engine import Engine
+from probetui.engine.inputs import AddPod, Command, Input
+from probetui.k8s.pod import Container, Pod, RestartPolicy
+from probetui.k8s.probe import ExecAction, Probe, ProbeKey, ProbeType
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.effects import Fault
+from probetui.kubelet.journal import JournalEntry
+from probetui.kubelet_rules import VERSIONS, rules_for_kubelet
+from tests.builders import START, a_container, a_pod, a_probe
+from tests.faults.fates import Fates
+from tests.faults.world import (
+    FaultyHooks,
+    FaultyProber,
+    FaultyRuntime,
+    LoopClock,
+    WatchedFakeEngine,
+    a_life,
+    an_image,
+)
+from tests.virtual_loop import run_in_virtual_time
+
+FAULTY_SECONDS = 300
+"""After so long calls go well, and the session is ended."""
+
+_HOOK = ExecAction(("drain",))
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """One run of probetui: all inputs of its engine, and its journal."""
+
+    config: KubeletConfig
+    started_at: datetime
+    inputs: Sequence[tuple[Input | None, datetime]]
+    journal: Sequence[JournalEntry]
+
+
+@dataclass(slots=True)
+class World:
+    """What a seed made, and what became of it.
+
+    Attributes:
+        pods: their manifests.
+        lives: the runs of probetui, one more than it was killed.
+        broken: what does not hold, found while it ran.
+        counts: the fates of calls.
+        seconds: how long it lasted, in virtual time.
+    """
+
+    seed: int
+    pods: tuple[Pod, ...] = ()
+    lives: list[Life] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+
+
+def run_world(seed: int) -> World:
+    """Run the world of a seed to its end."""
+    logging.getLogger("probetui").setLevel(logging.CRITICAL)
+    world = World(seed)
+    _, world.seconds = run_in_virtual_time(_Run(world).run())
+    return world
+
+
+class _Run:
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.random = Random(world.seed)  # a world is repeated by its seed
+
+    async def run(self) -> None:
+        random, world = self.random, self.world
+        self.clock = LoopClock()
+        self.engine = WatchedFakeEngine(self.clock)
+        self.engine.runs = lambda _operation: a_life(random)
+        self.fates = Fates(random, self.clock)
+        self.version = random.choice(VERSIONS[VERSIONS.index("1.20") :])
+        names = ("web", "db", "job")[: random.randint(1, 3)]
+        world.pods = tuple(self._pod(name) for name in names)
+        for pod in world.pods:
+            for container in pod.all_containers():
+                self.engine.images[container.image] = an_image(random)
+        self.config = KubeletConfig(
+            version=self.version,
+            seed=world.seed,
+            queues_while_waiting=True,
+            keeps_evidence=random.random() < 0.5,  # half of them
+            polls_runtime=random.random() < 0.5,  # half of them
+        )
+        self._begin()
+        while self.clock.now() < self._at(FAULTY_SECONDS):
+            await asyncio.sleep(random.choice((0.05, 0.7, 3, 11)))
+            await self._happen()
+        await self._end()
+
+    def _at(self, seconds: float) -> datetime:
+        return START + timedelta(seconds=seconds)
+
+    # -- what happens
+
+    async def _happen(self) -> None:
+        match self.random.choices(
+            ("command", "daemon restarts", "exit", "we are killed"),
+            weights=(12, 2, 3, 1),
+        )[0]:
+            case "command":
+                self.world.counts["command"] += 1
+                self.session.send(self._command())
+            case "daemon restarts":
+                self.world.counts["daemon restarts"] += 1
+                await self._restart_daemon()
+            case "exit":
+                running = [c for c in self.engine.containers.values() if c.runs()]
+                if running:
+                    self.world.counts["exit"] += 1
+                    self.engine.end(self.random.choice(running), 1)
+            case "we are killed":
+                self.world.counts["we are killed"] += 1
+                await self._kill()
+                await asyncio.sleep(self.random.choice((0.1, 2, 20)))
+                self._begin()
+
+    async def _restart_daemon(self) -> None:
+        self.fates.away = "connection refused"
+        if self.random.random() < 0.3:  # live restore is off
+            self.engine.lose_all()
+        self.fates.restart()
+        self.engine.notify_watchers()
+        await asyncio.sleep(self.random.choice((0.2, 4, 25)))
+        self.fates.away = ""
+
+    def _command(self) -> Command:
+        random = self.random
+        pod = random.choice(self.world.pods)
+        container = random.choice(tuple(pod.all_containers()))
+        where = pod.uid, container.name
+        kind = random.choice(tuple(ProbeType))
+        commands: tuple[Command, ...] = (
+            RestartContainer(*where),
+            KillContainer(*where),
+            ClearBackoff(*where),
+            InjectContainerFault(*where, random.choice(tuple(Fault))),
+            TriggerProbe(ProbeKey(*where, kind)),
+            PauseProbes(),
+            StepProbe(),
+            ResumeProbes(),
+            ResumeProbes(),
+        )
+        return random.choice(commands)
+
+    # -- probetui
+
+    def _begin(self) -> None:
+        now = self.clock.now()
+        inputs: list[tuple[Input | None, datetime]] = []
+        self.prober = FaultyProber(self.engine, self.random)
+        self.runtime = runtime = FaultyRuntime(self.engine, self.fates)
+        hooks = FaultyHooks(self.clock, self.random)
+        self.session = RealtimeSession(
+            Engine(self.config, now),
+            Executor(runtime, self.prober, hooks, self.clock),
+            runtime,
+            self.clock,
+            runtime_name="faulty",
+            on_input=lambda item, at: inputs.append((item, at)),
+        )
+        self.life = Life(self.config, now, inputs, self.session.journal)
+        self.world.lives.append(self.life)
+        for pod in self.world.pods:
+            self.session.send(AddPod(pod))
+        self.task = asyncio.ensure_future(self.session.run())
+
+    async def _kill(self) -> None:
+        """End probetui wherever it is, as SIGKILL does; nothing is tidied up."""
+        self.task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self.task
+        self._look()
+
+    async def _end(self) -> None:
+        self.fates.are_kind, self.fates.away = True, ""
+        self.fates.restart()
+        self.engine.notify_watchers()
+        self.session.send(ResumeProbes())
+        await asyncio.sleep(1)
+        if self.task.done():
+            self.world.broken.append(f"the session ended by itself: {self._failure()}")
+            return
+        if not await self.session.shutdown():
+            # As for a hook that takes longer than the grace period.
+            self.world.counts["pods that did not end in time"] += 1
+        self.session.stop()
+        await self.task
+        await remove_session_pods(self.runtime, self.world.pods)
+        self._look()
+        left = [*self.engine.containers, *self.engine.sandboxes]
+        if left:
+            self.world.broken.append(f"left behind: {', '.join(map(str, left))}")
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        if others:
+            names = ", ".join(sorted(str(task.get_coro()) for task in others))
+            self.world.broken.append(f"still running: {names}")
+        for (name, fate), count in self.fates.counts.items():
+            self.world.counts[f"{name}: {fate}"] += count
+
+    def _failure(self) -> object:
+        return "cancelled" if self.task.cancelled() else self.task.exception()
+
+    def _look(self) -> None:
+        """Note what the runtime and the prober saw of the life that ends."""
+        broken = self.world.broken
+        broken += [f"{pod}/{name} ran twice" for pod, name in self.engine.twice]
+        broken += [f"overlapping probe: {what}" for what in self.prober.overlaps]
+        broken += [f"probe before the start: {what}" for what in self.prober.off_duty]
+        self.engine.twice.clear()
+
+    # -- pods
+
+    def _pod(self, name: str) -> Pod:
+        random = self.random
+        main = [self._container(f"{name}-app")]
+        if random.random() < 0.4:  # some
+            main.append(self._container(f"{name}-two"))
+        inits: list[Container] = []
+        if random.random() < 0.3:  # some
+            inits.append(a_container(f"{name}-init", image=f"{name}-init:1"))
+        # Before 1.29 an API server drops the restart policy of an init container.
+        has_sidecars = rules_for_kubelet(self.version).sidecars
+        if has_sidecars and random.random() < 0.3:
+            inits.append(
+                self._container(f"{name}-side", restart_policy=RestartPolicy.ALWAYS)
+            )
+        return a_pod(
+            *main,
+            name=name,
+            init_containers=tuple(inits),
+            restart_policy=random.choice(
+                (RestartPolicy.ALWAYS, RestartPolicy.ALWAYS, *RestartPolicy)
+            ),
+            termination_grace_period_seconds=random.choice((0, 1, 5, 30)),
+        )
+
+    def _container(self, name: str, **fields: object) -> Container:
+        random = self.random
+        probes = {
+            f"{kind.lower()}_probe": self._probe()
+            for kind in ProbeType
+            if random.random() < 0.5  # half of them
+        }
+        hooks = {
+            hook: _HOOK
+            for hook in ("post_start", "pre_stop")
+            if random.random() < 0.2  # some
+        }
+        return a_container(name, image=f"{name}:1", **probes, **hooks, **fields)
+
+    def _probe(self) -> Probe:
+        random = self.random
+        return a_probe(
+            initial_delay_seconds=random.choice((0, 0, 2)),
+            period_seconds=random.choice((1, 2, 5)),
+            timeout_seconds=random.choice((1, 3)),
+            failure_threshold=random.choice((1, 3)),
+        )

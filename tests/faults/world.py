@@ -1,0 +1,273 @@
+"""A runtime, a prober and hooks in which every call may go wrong."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from datetime import datetime, timedelta
+from functools import partial
+from random import Random
+
+from probetui.errors import ContainerRuntimeError
+from probetui.k8s.runtime import (
+    ContainerID,
+    RuntimeCondition,
+    RuntimeContainerStatus,
+    RuntimePodStatus,
+    RuntimeState,
+    SandboxStatus,
+)
+from probetui.kubelet.effects import (
+    CreateContainer,
+    PulledImage,
+    PullImage,
+    RunHook,
+    RunPodSandbox,
+    RunProbe,
+)
+from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
+from probetui.ports import HookResult, Progress
+from tests.builders import START
+from tests.fakes import (
+    SIGKILL_EXIT_CODE,
+    FakeClock,
+    FakeContainer,
+    FakeEngine,
+    FakeRuntime,
+    Image,
+    Run,
+    _Timer,
+)
+from tests.faults.fates import Fates
+
+
+class LoopClock(FakeClock):
+    """The time of a virtual event loop, so that its time-outs agree with it."""
+
+    def now(self) -> datetime:
+        return START + timedelta(seconds=asyncio.get_running_loop().time())
+
+    async def sleep_until(self, deadline: datetime) -> None:
+        await asyncio.sleep(max((deadline - self.now()).total_seconds(), 0))
+
+    def call_at(self, deadline: datetime, callback: Callable[[], None]) -> _Timer:
+        loop = asyncio.get_running_loop()
+        timer = _Timer(deadline, 0, callback)
+
+        def run() -> None:
+            if timer.callback is not None:
+                timer.callback()
+
+        loop.call_at((deadline - START).total_seconds(), run)
+        return timer
+
+
+class WatchedFakeEngine(FakeEngine):
+    """An engine that notices when a container of a pod runs twice.
+
+    Attributes:
+        twice: the pods and containers of which two instances ran at once.
+    """
+
+    def __init__(self, clock: FakeClock) -> None:
+        super().__init__(clock)
+        self.twice: list[tuple[str, str]] = []
+
+    def start(self, container: FakeContainer) -> None:
+        operation = container.operation
+        others = [
+            other
+            for other in self.containers.values()
+            if other is not container
+            and other.runs()
+            and other.operation.pod.uid == operation.pod.uid
+            and other.operation.container.name == operation.container.name
+        ]
+        if others:
+            self.twice.append((operation.pod.name, operation.container.name))
+        super().start(container)
+
+    def lose_all(self) -> None:
+        """Let every container die with the daemon."""
+        for container in list(self.containers.values()):
+            self.end(container, SIGKILL_EXIT_CODE)
+
+
+class FaultyRuntime(FakeRuntime):
+    """A runtime whose calls have fates."""
+
+    def __init__(self, engine: FakeEngine, fates: Fates) -> None:
+        super().__init__(engine)
+        self._fates = fates
+
+    async def relist(self) -> tuple[RuntimePodStatus, ...]:
+        """Return the pods as they were when it was asked, or later, never before.
+
+        Of a list that is older than its question a kubelet makes a second container.
+        """
+        return await self._fates.decide("relist", super().relist)
+
+    async def conditions(self) -> tuple[RuntimeCondition, ...]:
+        return await self._fates.decide("conditions", super().conditions)
+
+    async def run_pod_sandbox(self, operation: RunPodSandbox) -> str:
+        return await self._fates.decide(
+            "run_pod_sandbox", partial(super().run_pod_sandbox, operation)
+        )
+
+    async def pod_sandbox_status(self, sandbox_id: str) -> SandboxStatus:
+        return await self._fates.decide(
+            "pod_sandbox_status", partial(super().pod_sandbox_status, sandbox_id)
+        )
+
+    async def stop_pod_sandbox(self, sandbox_id: str) -> None:
+        await self._fates.decide(
+            "stop_pod_sandbox", partial(super().stop_pod_sandbox, sandbox_id)
+        )
+
+    async def remove_pod_sandbox(self, sandbox_id: str) -> None:
+        await self._fates.decide(
+            "remove_pod_sandbox", partial(self._remove, sandbox_id)
+        )
+
+    async def _remove(self, sandbox_id: str) -> None:
+        await FakeRuntime.stop_pod_sandbox(self, sandbox_id)
+        for container in self._containers_in(sandbox_id):
+            del self.engine.containers[container.container_id]
+        self.engine.sandboxes.pop(sandbox_id, None)
+
+    async def image_status(self, image: str) -> str | None:
+        return await self._fates.decide(
+            "image_status", partial(super().image_status, image)
+        )
+
+    async def pull_image(self, operation: PullImage, progress: Progress) -> PulledImage:
+        return await self._fates.decide(
+            "pull_image", partial(super().pull_image, operation, progress)
+        )
+
+    async def create_container(self, operation: CreateContainer) -> ContainerID:
+        return await self._fates.decide(
+            "create_container", partial(self._create, operation)
+        )
+
+    async def _create(self, operation: CreateContainer) -> ContainerID:
+        """Create a container; like an engine, refuse a name that is taken."""
+        for other in self.engine.containers.values():
+            taken = other.operation
+            if (
+                taken.sandbox_id == operation.sandbox_id
+                and taken.container.name == operation.container.name
+                and taken.attempt == operation.attempt
+            ):
+                raise ContainerRuntimeError("the name is already in use")
+        return await super().create_container(operation)
+
+    async def start_container(self, container_id: ContainerID) -> None:
+        await self._fates.decide(
+            "start_container", partial(super().start_container, container_id)
+        )
+
+    async def stop_container(
+        self, container_id: ContainerID, grace_period_seconds: int
+    ) -> None:
+        await self._fates.decide(
+            "stop_container",
+            partial(super().stop_container, container_id, grace_period_seconds),
+        )
+
+    async def remove_container(self, container_id: ContainerID) -> None:
+        await self._fates.decide(
+            "remove_container", partial(super().remove_container, container_id)
+        )
+
+    async def container_status(
+        self, container_id: ContainerID
+    ) -> RuntimeContainerStatus | None:
+        return await self._fates.decide(
+            "container_status", partial(super().container_status, container_id)
+        )
+
+    async def watch(self) -> AsyncIterator[None]:
+        """Yield after changes; a daemon that starts again breaks the stream."""
+        async for _ in super().watch():
+            if self._fates.away:
+                raise ContainerRuntimeError(self._fates.away, unreachable=True)
+            yield
+
+
+class FaultyProber:
+    """A prober whose probes succeed, fail, err and take too long.
+
+    Attributes:
+        overlaps: the probes that were started while they ran.
+        off_duty: the probes of a container that had not started or had ended.
+    """
+
+    def __init__(self, engine: FakeEngine, random: Random) -> None:
+        self._engine = engine
+        self._random = random
+        self._running: set[object] = set()
+        self.overlaps: list[str] = []
+        self.off_duty: list[str] = []
+
+    async def probe(self, effect: RunProbe) -> ProbeOutcome:
+        clock = self._engine.clock
+        started_at = clock.now()
+        if effect.key in self._running:
+            self.overlaps.append(f"{effect.key} at {started_at}")
+        container = self._engine.containers.get(effect.container_id)
+        if container is not None and container.state is RuntimeState.CREATED:
+            self.off_duty.append(f"{effect.key} at {started_at}")
+        self._running.add(effect.key)
+        takes = timedelta(seconds=self._random.choice((0, 0, 0.01, 0.5, 1, 7)))
+        try:
+            await clock.sleep_until(started_at + takes)
+        finally:
+            self._running.discard(effect.key)
+        return ProbeOutcome((self._attempt(container, takes),), started_at, takes)
+
+    def _attempt(self, container: FakeContainer | None, takes: timedelta) -> Attempt:
+        chance = self._random.random()
+        if container is None or not container.runs() or chance < 0.1:  # one in ten
+            return Attempt(ProbeResult.UNKNOWN, "", "cannot exec in it", takes)
+        well = chance < 0.7  # most
+        if well:
+            return Attempt(ProbeResult.SUCCESS, "", None, takes)
+        return Attempt(ProbeResult.FAILURE, "not well", None, takes)
+
+
+class FaultyHooks:
+    """Hooks that succeed, fail, and take too long."""
+
+    def __init__(self, clock: FakeClock, random: Random) -> None:
+        self._clock = clock
+        self._random = random
+
+    async def run(self, operation: RunHook) -> HookResult:
+        takes = timedelta(seconds=self._random.choice((0, 0.2, 3, 40)))
+        await self._clock.sleep_until(self._clock.now() + takes)
+        fails = self._random.random() < 0.2  # one in five
+        return HookResult("bye", "exited with 1" if fails else None)
+
+
+def a_life(random: Random) -> Run:
+    """Return how an instance of a container behaves."""
+    lasts = random.choice((None, None, None, 0, 0.5, 4, 30))
+    return Run(
+        exits_after=None if lasts is None else timedelta(seconds=lasts),
+        exit_code=random.choice((0, 1, 1, 137)),
+        on_sigterm=random.choice((143, 0, None)),
+        stops_after=timedelta(seconds=random.choice((0, 0, 1, 5))),
+        start_error=random.choice(("",) * 15 + ("exec: no such file",)),
+        create_error=random.choice(("",) * 15 + ("invalid mount",)),
+    )
+
+
+def an_image(random: Random) -> Image:
+    """Return an image, which may have to be pulled, in vain at times."""
+    return Image(
+        is_here=random.random() < 0.5,  # half of them
+        pull_takes=timedelta(seconds=random.choice((0, 2, 20))),
+        pull_error=random.choice(("", "", "", "no such host")),
+    )
