@@ -8,9 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from probetui.cli.commands.sessions import DemoOptions
 from probetui.cli.lessons import DEFAULT, OpenLesson, lesson_names, load_lesson
 from probetui.cli.main import run
+from probetui.cli.session.autosave import last_session, sessions_folder
+from probetui.cli.session.start import unused_name
 from probetui.errors import UsageError
 from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import (
@@ -153,6 +157,42 @@ def test_a_lesson_needs_a_shell_and_a_small_image_only(name: str) -> None:
 def test_an_unknown_lesson_is_refused_with_the_known_ones() -> None:
     with pytest.raises(UsageError, match=r"is not one of liveness.*nearest: liveness"):
         load_lesson("livenes")
+
+
+@pytest.mark.usefixtures("home")
+def test_a_lesson_does_not_become_the_last_session() -> None:
+    lesson = ["demo", "--runtime", "sim", "--plain", "-q", "--for", "9s", "--autosave"]
+
+    assert run(lesson) == 0
+
+    assert len(list(sessions_folder().glob("*.jsonl.gz"))) == 1
+    assert last_session() is None
+
+
+@pytest.mark.parametrize("name", lesson_names())
+def test_a_lesson_beside_others_differs_in_its_name_alone(name: str) -> None:
+    lesson = load_lesson(name)
+    first, second = (
+        load_manifests([lesson.numbered(number)]).pods[0] for number in (1, 2)
+    )
+
+    assert first.name == name
+    assert second.name == f"{name}-2"
+    assert replace(second, name=name, uid=first.uid) == first
+
+
+@pytest.mark.usefixtures("home")
+def test_the_names_of_lessons_that_run_are_not_given_twice() -> None:
+    lesson, options = load_lesson("grace"), DemoOptions()
+    with (
+        unused_name(lesson, options) as first,
+        unused_name(lesson, options) as second,
+    ):
+        names = [manifests.pods[0].name for manifests in (first, second)]
+    with unused_name(lesson, options) as third:
+        names.append(third.pods[0].name)
+
+    assert names == ["grace", "grace-2", "grace"]
 
 
 def test_pages_cycle() -> None:

@@ -19,13 +19,8 @@ from probetui.cli.session.autosave import (
     prune,
     sessions_folder,
 )
-from probetui.record.writer import RecordWriter
 
 SESSION = {"v": 1, "type": "session"}
-
-
-def opened(folder: Path, **limits: int) -> RecordWriter:
-    return open_autosave(folder, **limits)
 
 
 def records(path: Path) -> list[dict[str, Any]]:
@@ -58,7 +53,7 @@ def sessions(tmp_path: Path) -> list[Path]:
 def test_a_long_session_is_saved_in_parts_that_all_begin_with_the_header(
     tmp_path: Path,
 ) -> None:
-    writer = opened(tmp_path, part_bytes=300)
+    writer = open_autosave(tmp_path, part_bytes=300)
 
     writer.write([SESSION])
     for number in range(40):
@@ -76,7 +71,7 @@ def test_a_long_session_is_saved_in_parts_that_all_begin_with_the_header(
 
 
 def test_the_first_part_of_the_last_session_is_replayed(home: Path) -> None:
-    writer = opened(sessions_folder(), part_bytes=10)
+    writer = open_autosave(sessions_folder(), part_bytes=10)
     for _ in range(3):
         writer.write([SESSION])
     writer.close()
@@ -91,7 +86,7 @@ def test_the_first_part_of_the_last_session_is_replayed(home: Path) -> None:
 def test_a_record_of_an_earlier_release_can_be_the_last_session(
     home: Path,
 ) -> None:
-    opened(sessions_folder()).close()
+    open_autosave(sessions_folder()).close()
     plain = sessions_folder() / "last.jsonl"
 
     plain.write_text("{}\n")
@@ -101,7 +96,7 @@ def test_a_record_of_an_earlier_release_can_be_the_last_session(
 
 
 def test_simultaneous_sessions_have_their_own_files(tmp_path: Path) -> None:
-    first, second = opened(tmp_path, part_bytes=100), opened(tmp_path)
+    first, second = open_autosave(tmp_path, part_bytes=100), open_autosave(tmp_path)
     second.write([SESSION | {"of": "second"}])
 
     for _ in range(10):
@@ -132,7 +127,7 @@ def test_the_oldest_sessions_above_the_count_limit_are_removed(
 def test_a_session_that_is_being_written_is_never_removed(
     tmp_path: Path, sessions: list[Path]
 ) -> None:
-    writer = opened(tmp_path)
+    writer = open_autosave(tmp_path)
     writer.write([SESSION])
     running = Path(writer.name)
     os.utime(running, (1, 1))
@@ -149,7 +144,7 @@ def test_a_session_that_is_being_written_is_never_removed(
 def test_earlier_parts_of_a_running_session_are_removed_last(
     tmp_path: Path, sessions: list[Path]
 ) -> None:
-    writer = opened(tmp_path, kept_bytes=1, part_bytes=10)
+    writer = open_autosave(tmp_path, kept_bytes=1, part_bytes=10)
     for _ in range(4):
         writer.write([SESSION])
 
@@ -174,7 +169,7 @@ def test_a_session_of_an_earlier_release_counts_as_well(
 def test_sessions_are_saved_without_support_for_links(tmp_path: Path) -> None:
     (tmp_path / LAST).mkdir()
 
-    writer = opened(tmp_path)
+    writer = open_autosave(tmp_path)
     writer.write([SESSION])
     writer.close()
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import yaml
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from probetui.cli.printing import print_line, print_text
 from probetui.cli.session.terminal_hold import TerminalHold
@@ -65,6 +66,18 @@ class Lesson(Struct, frozen=True):
     script: SourceFile
     versions: tuple[str, ...] = ()
 
+    def numbered(self, number: int) -> SourceFile:
+        """Return the manifest for the lesson that is run beside others.
+
+        Args:
+            number: counted from 1; the pod of the first has the lesson's name.
+        """
+        if number == 1:
+            return self.source
+        name = f"\n  name: {self.name}"
+        data = str(self.source.data).replace(name, f"{name}-{number}", 1)
+        return replace(self.source, data=data)
+
 
 class OpenLesson(Struct):
     """A lesson that is open; `turned` is by how many lessons the user moves on."""
@@ -113,7 +126,7 @@ def load_lesson(name: str) -> Lesson:
         known = ", ".join(_ORDER)
         raise UsageError(f'"{name}" is not one of {known}{nearest_hint(name, _ORDER)}')
     folder = Path(__file__).parent
-    data = (folder / f"{name}.yaml").read_bytes()
+    data = (folder / f"{name}.yaml").read_bytes().decode()
     script = (folder / f"{name}.sim.yaml").read_bytes()
     annotations = yaml.load(data, YAML_LOADER)["metadata"]["annotations"]  # noqa: S506  # a safe one, in C
     text, exercise = (" ".join(annotations[key].split()) for key in (_TEXT, _EXERCISE))

@@ -2,9 +2,9 @@
 
 A session is compressed as it is written, in parts with names of their own, so that no
 session takes the file of another one; `last.jsonl.gz` is a link to the newest part of
-the session that began last. Each part begins with the session record; all but the first
-say that they go on. The sessions kept have a total size: the oldest go first, and what
-is being written stays.
+the session that began last and is no lesson. Each part begins with the session record;
+all but the first say that they go on. The sessions kept have a total size: the oldest
+go first, and what is being written stays.
 """
 
 from __future__ import annotations
@@ -89,18 +89,31 @@ def last_session_to_play() -> Path:
 
 
 def open_autosave(
-    folder: Path, kept_bytes: int = KEPT_BYTES, part_bytes: int = PART_BYTES
+    folder: Path,
+    kept_bytes: int = KEPT_BYTES,
+    part_bytes: int = PART_BYTES,
+    *,
+    becomes_last: bool = True,
 ) -> CompressedRecordWriter:
     """Return the writer of the session's record.
+
+    Args:
+        folder: the folder with the records of sessions.
+        kept_bytes: the size above which the oldest sessions are removed.
+        part_bytes: the size above which another part begins.
+        becomes_last: whether commands without a file name read this record.
 
     Raises:
         RecordError: it cannot be written; the folder is named.
     """
     try:
         make_private_directory(folder)
-        return _PartWriter(folder, kept_bytes, part_bytes)
+        writer = _PartWriter(folder, kept_bytes, part_bytes)
+        if becomes_last:
+            _link(folder / LAST, Path(writer.name).name)
     except OSError as error:
         raise RecordError(f"{folder}: {error.strerror or error}") from error
+    return writer
 
 
 class _PartWriter(CompressedRecordWriter):
@@ -117,7 +130,6 @@ class _PartWriter(CompressedRecordWriter):
         self._header = b""
         path = self._path()
         super().__init__(_create(path), str(path), owned=True)
-        _link(folder / LAST, path.name)
         self._prune()
 
     def write(self, lines: Iterable[Line]) -> None:

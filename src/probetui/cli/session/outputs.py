@@ -105,7 +105,12 @@ class SessionOutputs:
         # Records first: what is printed has been saved.
         if options.autosave:
             try:
-                saved = open_autosave(sessions_folder(), options.autosave_limit)
+                saved = open_autosave(
+                    sessions_folder(),
+                    options.autosave_limit,
+                    # What the user does is not displaced by a lesson.
+                    becomes_last=not plan.is_lesson,
+                )
             except RecordError as error:
                 # The session runs all the same: nobody asked for the record.
                 plan.notes.note(f"{_NOT_SAVED}: {error}")

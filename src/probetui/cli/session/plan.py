@@ -157,6 +157,11 @@ class Plan(Struct, frozen=True, kw_only=True):
         return DesiredState(tuple(self.pods))
 
     @property
+    def is_lesson(self) -> bool:
+        """Whether the session is a lesson of `demo`."""
+        return self.page is not None
+
+    @property
     def is_isolated(self) -> bool:
         """Whether what the manifests of a person say runs apart from this machine."""
         return True

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
+from itertools import count
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from probetui.cli.files import read_sources
-from probetui.cli.lessons import OpenLesson, load_lesson
+from probetui.cli.lessons import Lesson, OpenLesson, load_lesson
 from probetui.cli.option_groups import pick_options
 from probetui.cli.option_values import rules_by
 from probetui.cli.options import NodeOptions, ServeOptions
 from probetui.cli.pods import ManifestOptions, load_pods
 from probetui.cli.runtimes import AUTO, PROCESS, SIM
+from probetui.cli.session.locks import PodLocks
 from probetui.cli.session.plan import (
     AttachPlan,
     NodePlan,
@@ -28,7 +32,7 @@ from probetui.cli.session.planning import (
 )
 from probetui.cli.session.terminal_hold import TerminalHold
 from probetui.cli.terminal import Form
-from probetui.errors import UsageError
+from probetui.errors import PodInUseError, UsageError
 from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import Manifests
 
@@ -41,6 +45,9 @@ if TYPE_CHECKING:
         RunOptions,
         SimOptions,
     )
+
+_LESSONS = "lessons"
+"""What the locks of lessons' names are of, besides those of each runtime."""
 
 _LESSON_LENGTH = timedelta(minutes=3)
 """Simulated time of a lesson without a screen, unless an option ends it."""
@@ -149,11 +156,12 @@ def run_lesson(name: str, options: DemoOptions) -> int:
 def _show_lesson(page: OpenLesson, options: DemoOptions) -> int:
     """Run a lesson, by its script if it is simulated; return the exit status."""
     lesson = page.lesson
-    manifests = load_manifests([lesson.source], rules=rules_by(options))
-    manifests.raise_for_errors()
     intro = f"{lesson.name}: {lesson.text}"
     if options.runtime != SIM:
-        return _run(replace(make_plan(manifests, options), intro=intro, page=page))
+        with unused_name(lesson, options) as manifests:
+            run = make_plan(manifests, options)
+            return _run(replace(run, intro=intro, page=page))
+    manifests = _lesson_pods(lesson, options)
     from probetui.drive.scenario.reader import read_scenario
 
     scenario = read_scenario(lesson.script, manifests.pods)
@@ -163,6 +171,26 @@ def _show_lesson(page: OpenLesson, options: DemoOptions) -> int:
     if plan.form is Form.LINES and limits == (None, None, None):
         plan = replace(plan, options=plan.options.replace(play_for=_LESSON_LENGTH))
     return _simulate(plan)
+
+
+def _lesson_pods(lesson: Lesson, options: DemoOptions, number: int = 1) -> Manifests:
+    manifests = load_manifests([lesson.numbered(number)], rules=rules_by(options))
+    manifests.raise_for_errors()
+    return manifests
+
+
+@contextmanager
+def unused_name(lesson: Lesson, options: DemoOptions) -> Iterator[Manifests]:
+    """Give the lesson's pod a name that no other lesson has while the context lasts."""
+    with ExitStack() as stack:
+        for number in count(1):
+            manifests = _lesson_pods(lesson, options, number)
+            try:
+                stack.enter_context(PodLocks(_LESSONS, manifests.pods))
+            except PodInUseError:
+                continue
+            yield manifests
+            return
 
 
 def _run(plan: RunPlan | AttachPlan) -> int:
