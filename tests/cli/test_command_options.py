@@ -142,6 +142,7 @@ ROWS: Mapping[str, Row] = {
     "--junit": Row(("--junit", "{folder}/junit.xml"), writes="junit.xml"),
     "--record-limit": Row(("--record-limit", "512Mi")),
     "--record": Row(("--record", "{folder}/records"), writes="records"),
+    "--report": Row(("--report", "{folder}/pages"), writes="pages"),
     "--show-secrets": Row(("--show-secrets", "--record", "{folder}/records")),
     "--all-users": Row(("--all-users",)),
     "--dry-run": Row(),

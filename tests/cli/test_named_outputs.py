@@ -25,13 +25,17 @@ TEST = ("test", "-f", "pod.yaml", "--runtime", "sim")
 SERVE = ("serve", "-f", "pod.yaml", "--runtime", "process", "--timeout", "1s")
 OUTPUTS = {
     "--record FILE": (*SIM, "--record"),
+    "--report FILE": (*SIM, "--report"),
     "--log-file": (*SIM, "--log-file"),
     "--junit": (*TEST, "--junit"),
     "--write-kubeconfig": (*SERVE, "--write-kubeconfig"),
 }
 """What writes a file, by its option; the name of the file follows."""
 
-FOLDERS = {"--record DIR"}
+FOLDERS = {"--record DIR", "--report DIR"}
+ELSEWHERE = {"--output FILE"}
+"""Those of commands with a test of their own (`commands/test_session_report.py`)."""
+
 INPUTS = {
     "-f",
     "--static",
@@ -67,7 +71,7 @@ def file_options() -> Iterator[tuple[str, str]]:
 
 
 def test_each_option_that_names_a_file_is_known_to_read_or_to_write() -> None:
-    known = {*OUTPUTS, *FOLDERS, *INPUTS, "--filename"}
+    known = {*OUTPUTS, *FOLDERS, *ELSEWHERE, *INPUTS, "--filename"}
 
     unknown = {
         f"{option} {metavar}"

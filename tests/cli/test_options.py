@@ -195,6 +195,9 @@ ROWS: Mapping[str, Row] = {
     "--tui": Row(("--tui",), USAGE, "--tui"),
     "--record-limit": Row(("--record-limit", "512Mi")),
     "--record": recorded(content='"reason":"until","exit":0'),
+    "--report": Row(
+        ("--report", "{folder}/new.html"), writes="new.html", content="<h1>"
+    ),
     "--autosave": Row(("--autosave",)),
     "--autosave-limit": Row(("--autosave-limit", "1M")),
     "--paused": Row(("--paused", "--timeout", "1s"), TIME_LIMIT, "user pause all"),

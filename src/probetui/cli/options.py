@@ -686,6 +686,15 @@ class OutputOptions(OptionGroup, section=_OUTPUT):
             ".gz; - is standard output.",
         ),
     ] = None
+    report: Annotated[
+        str | None,
+        Opt(
+            metavar="FILE",
+            type=click.Path(),
+            help="At the end write what `probetui report` writes: a page that is the "
+            "record, too, or a picture if the name ends in .svg.",
+        ),
+    ] = None
 
 
 Autosave = Annotated[

@@ -142,6 +142,47 @@ def test_a_report_of_a_report_is_the_same(page: Path) -> None:
     assert second.replace("(report.html)", "(session.jsonl)") == first
 
 
+def test_a_session_writes_its_report_at_its_end(record: Path) -> None:
+    page, again = record.with_name("page.html"), record.with_name("again.jsonl")
+    script = str(record.with_name("script.yaml"))
+    words = ["sim", "-f", str(record.with_name("pod.yaml")), "--script", script]
+    words += ["--plain", "-q", "--for", "30s", "--record", str(again)]
+
+    assert run([*words, "--report", str(page)]) == 0
+    assert b"".join(record_chunks(page)) == again.read_bytes()
+    assert "<h1>All is well at the end" in page.read_text()
+
+
+def test_a_report_that_must_not_be_written_ends_a_session_before_it_begins(
+    record: Path, capsys: Captured
+) -> None:
+    pod = record.with_name("pod.yaml")
+
+    assert run(["sim", str(pod), "--plain", "--report", str(pod)]) == 2
+    assert "uses the file as an input" in capsys.readouterr().err
+    assert pod.read_text() == POD
+
+
+def test_cases_have_reports(record: Path) -> None:
+    cases, pages = record.with_name("cases.yaml"), record.with_name("pages")
+    cases.write_text("cases:\n- name: is up\n  expect: [ready within 9s]\n")
+    words = ["test", "-f", str(record.with_name("pod.yaml")), "-f", str(cases)]
+
+    assert run([*words, "--runtime", "sim", "--report", str(pages)]) == 0
+    (page,) = pages.iterdir()
+    assert page.name == "1-is-up-sim.html"
+    assert "<h1>All is well with 2 containers" in page.read_text()
+
+
+def test_a_deletion_of_what_was_well_is_no_trouble(record: Path) -> None:
+    script, page = record.with_name("deleted.yaml"), record.with_name("page.html")
+    script.write_text("do: [{at: 20s, command: delete, pod: web}]\n")
+    words = ["sim", "-f", str(record.with_name("pod.yaml")), "--script", str(script)]
+
+    assert run([*words, "--plain", "-q", "--for", "2m", "--report", str(page)]) == 0
+    assert "<h1>All is well at the end, but web/app ended once" in page.read_text()
+
+
 def test_a_page_begins_with_the_verdict_and_names_what_its_lanes_show(
     page: Path,
 ) -> None:

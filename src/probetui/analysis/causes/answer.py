@@ -46,6 +46,13 @@ _OF_DELETION = frozenset(
 )
 
 
+def is_well(answer: WhyAnswer) -> bool:
+    """Return whether nothing is wrong, or nothing was until its pod was deleted."""
+    head = answer.causes[0]
+    is_deleted = any(cause.kind in _OF_DELETION for cause in head.chain)
+    return head.kind in WELL or (is_deleted and answer.before is None)
+
+
 def cause_of(case: WhyCase) -> Cause:
     """Return why a container is as it is."""
     last = case.last

@@ -19,7 +19,7 @@ from probetui.cli.pods import ManifestOptions, load_pods, report_problems
 from probetui.cli.printing import Notes, print_line, print_text
 from probetui.cli.reports import emit
 from probetui.cli.runtimes import AUTO, SIM
-from probetui.cli.session.case_runs import CaseRun, CaseRunner, record_file, skipped
+from probetui.cli.session.case_runs import CaseRun, CaseRunner, output_file, skipped
 from probetui.errors import ManifestError, NothingToDoError, UsageError
 from probetui.headless.cases.report import (
     CasesReport,
@@ -33,6 +33,7 @@ from probetui.headless.cases.result import CaseResult, Outcome
 from probetui.manifest.load import CASES_RULE
 from probetui.output_files import OutputKind, check_output, replace_output
 from probetui.presentation.plain.check_reports import is_junit_beginning
+from probetui.record.writer import SUFFIX
 from probetui.suggestions import nearest_hint
 
 JUNIT_KIND = OutputKind("a JUnit report of probetui", is_junit_beginning)
@@ -141,12 +142,13 @@ def _runs(cases: Sequence[Case], options: TestOptions) -> Iterator[CaseRun]:
     """Yield the runs of cases: on the runtime that is named, or on those they name."""
     wanted = options.runtime
     run_name = secrets.token_hex(3)
-    folder: Path | None = options.record_dir
-    if folder is not None:
+    folders = {"--record": options.record_dir, "--report": options.report_dir}
+    for option, folder in folders.items():
         try:
-            make_private_directory(folder)
+            if folder is not None:
+                make_private_directory(folder)
         except OSError as error:
-            raise UsageError(f"--record {folder}: {error.strerror or error}") from error
+            raise UsageError(f"{option} {folder}: {error.strerror or error}") from error
     for number, case in enumerate(cases):
         runtimes = case.runtimes or (wanted,)
         for runtime in runtimes if wanted == AUTO else (wanted,):
@@ -156,9 +158,13 @@ def _runs(cases: Sequence[Case], options: TestOptions) -> Iterator[CaseRun]:
                     runtime,
                     _command(case, runtime, options),
                     "" if runtime == SIM else f"-test-{run_name}-{number}",
-                    None
-                    if folder is None
-                    else record_file(folder, number + 1, case, runtime),
+                    *(
+                        output_file(folder, number + 1, case, runtime, suffix)
+                        for folder, suffix in (
+                            (options.record_dir, f".jsonl{SUFFIX}"),
+                            (options.report_dir, ".html"),
+                        )
+                    ),
                 )
 
 
@@ -169,7 +175,7 @@ def _not_here(
     there = {run.case.name for run in runs}
     for case in cases:
         if case.name not in there:
-            run = CaseRun(case, options.runtime, "", "", None)
+            run = CaseRun(case, options.runtime, "", "", None, None)
             yield run, f"runs on {', '.join(case.runtimes)}"
 
 

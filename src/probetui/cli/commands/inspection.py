@@ -361,7 +361,6 @@ class ReportOptions(RecordOptions, ReportOutputOptions, ProgramOptions):
         "probetui report",
         "probetui report session.jsonl.gz -o report.html",
         "probetui report -o lanes.svg",
-        "probetui replay report.html",
     ),
 )
 @click.argument("record", type=click.Path(path_type=Path), required=False)

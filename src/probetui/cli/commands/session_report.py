@@ -54,8 +54,12 @@ def print_session_report(record: Path | None, options: ReportOptions) -> int:
     return 0
 
 
-def check_report_target(target: str) -> None:
+def check_report_target(target: str, option: str = "") -> None:
     """Check that a report may be written to a file, before there is one.
+
+    Args:
+        target: the file.
+        option: that names it, for the error.
 
     Raises:
         RecordError: it may not.
@@ -65,16 +69,19 @@ def check_report_target(target: str) -> None:
     try:
         check_output(Path(target), _kind(target))
     except OSError as error:
-        raise _not_written(target, error) from error
+        raise _not_written(f"{option} {target}".strip(), error) from error
 
 
-def write_report(path: Path, target: str, most_bytes: int = RECORD_BYTES) -> str:
+def write_report(
+    path: Path, target: str, most_bytes: int = RECORD_BYTES, *, source: str = ""
+) -> str:
     """Write the report on a record, and return what of the record cannot be read.
 
     Args:
         path: the record.
         target: the file; a picture if its name ends in `.svg`.
         most_bytes: how large the record may be, unpacked.
+        source: what the report calls the record; empty for the name of its file.
 
     Raises:
         RecordError: the record cannot be read, or the report not be written.
@@ -93,7 +100,7 @@ def write_report(path: Path, target: str, most_bytes: int = RECORD_BYTES) -> str
         told.view,
         told.started_with,
         [(manifest.name, manifest.text) for manifest in recording.session.manifests],
-        path.name,
+        source or path.name,
     )
     if target.endswith(_PICTURE):
         text = report_picture(report)

@@ -64,6 +64,15 @@ class CaseOutputOptions(OptionGroup, section="Output"):
             "`replay`.",
         ),
     ] = None
+    report_dir: Annotated[
+        Path | None,
+        Opt(
+            "--report",
+            type=click.Path(path_type=Path, file_okay=False),
+            metavar="DIR",
+            help="Write a page of each case to this folder, as `probetui report` does.",
+        ),
+    ] = None
     show_secrets: ShowSecrets = False
 
 

@@ -108,7 +108,7 @@ def tell_recording(path: Path, recording: Recording) -> RecordedStory:
         RecordError: the record is damaged.
     """
     session = _load_session(recording, _instant(None, recording))
-    keys = _all_containers(session, path)
+    keys = _by_pods(session, _all_containers(session, path))
     explained = {key: _explained(session, key) for key in keys}
     return RecordedStory(
         [*explained.values()],
@@ -118,6 +118,21 @@ def tell_recording(path: Path, recording: Recording) -> RecordedStory:
         session.view,
         _started_with(recording),
     )
+
+
+def _by_pods(
+    session: _RecordedSession, keys: Sequence[tuple[str, str]]
+) -> list[tuple[str, str]]:
+    """Return containers by their pods, and by their places in the manifests."""
+    pods = [*dict.fromkeys(uid for uid, _ in keys)]
+
+    def place(key: tuple[str, str]) -> tuple[int, int]:
+        uid, name = key
+        pod = session.pods.get(uid)
+        names = [] if pod is None else [*pod.container_names()]
+        return pods.index(uid), names.index(name) if name in names else len(names)
+
+    return sorted(keys, key=place)
 
 
 def _chosen_form(options: WhyOptions) -> str:

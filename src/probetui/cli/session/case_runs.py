@@ -50,7 +50,6 @@ from probetui.kubelet.journal import JournalEntry
 from probetui.manifest.manifests import Manifests
 from probetui.ports import Clock, Runtime
 from probetui.presentation.plain.lines import PlainLines
-from probetui.record.writer import SUFFIX
 
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 _MOST_NAME = 100
@@ -65,6 +64,7 @@ class CaseRun(Struct, frozen=True):
         command: what repeats it alone.
         suffix: of the namespaces of its pods, so that they meet no others.
         record: the file of its record, None for none.
+        report: that of its page, likewise.
     """
 
     case: Case
@@ -72,12 +72,17 @@ class CaseRun(Struct, frozen=True):
     command: str
     suffix: str
     record: Path | None
+    report: Path | None
 
 
-def record_file(folder: Path, number: int, case: Case, runtime: str) -> Path:
-    """Return the file of the record of a case; `number` counts the cases."""
+def output_file(
+    folder: Path | None, number: int, case: Case, runtime: str, suffix: str
+) -> Path | None:
+    """Return a file about a case, None without a folder; `number` counts the cases."""
+    if folder is None:
+        return None
     name = _UNFIT.sub("-", case.name)[:_MOST_NAME]
-    return folder / f"{number}-{name}-{runtime}.jsonl{SUFFIX}"
+    return folder / f"{number}-{name}-{runtime}{suffix}"
 
 
 class CasePart(SessionPart):
@@ -98,6 +103,7 @@ class _CaseOptions(TestOptions):
 
     form: str = "plain"
     record: str | None = None
+    report: str | None = None
     act: bool = True
 
 
@@ -176,12 +182,13 @@ class CaseRunner:
             quiet=True,
             changes=(*self._options.changes, *run.case.settings),
             record=None if run.record is None else str(run.record),
+            report=None if run.report is None else str(run.report),
         )
 
     def _runtime_options(self, runtime: str) -> _CaseOptions:
         """Return the options of a session without a case, to open its runtime."""
         return pick_options(_CaseOptions, self._options).replace(
-            runtime=runtime, output="plain", record_dir=None
+            runtime=runtime, output="plain", record_dir=None, report_dir=None
         )
 
     def _progress(self, run: CaseRun, plan: EnginePlan) -> CaseProgress:

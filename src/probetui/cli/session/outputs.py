@@ -10,7 +10,8 @@ from contextlib import suppress
 from datetime import datetime
 from itertools import count
 from pathlib import Path
-from typing import Any, Self
+from tempfile import TemporaryFile
+from typing import IO, Any, Self
 
 from msgspec.structs import replace
 
@@ -25,15 +26,22 @@ from probetui.cli.session.recording import make_header, open_writer
 from probetui.cli.terminal import Form
 from probetui.drive.session import Session
 from probetui.engine.inputs import Input
-from probetui.errors import RecordError
+from probetui.errors import NothingToDoError, RecordError
 from probetui.headless.follow import Follower, Sink
 from probetui.headless.output import FilteredSink, LinePrinter, NoteForwarder
 from probetui.headless.verdict import EXIT_BUG, Verdict
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.journal import JournalEntry
+from probetui.output_files import AppendedFile
 from probetui.record.format import RecordContext
 from probetui.record.masking import Mask
-from probetui.record.writer import LINES_KEPT, SUFFIX, Recorder, RecordWriter
+from probetui.record.writer import (
+    LINES_KEPT,
+    SUFFIX,
+    CompressedRecordWriter,
+    Recorder,
+    RecordWriter,
+)
 from probetui.untrusted_files import open_output
 
 _NOT_SAVED = "the session is not saved for replay"
@@ -73,6 +81,7 @@ class SessionOutputs:
         self._writers: list[RecordWriter] = []
         self._printer: LinePrinter | None = None
         self._saved: RecordWriter | None = None
+        self._reported: IO[bytes] | None = None
         self._acts = True
 
     def saver(self, drain: Callable[[], None]) -> Callable[[], str] | None:
@@ -122,6 +131,12 @@ class SessionOutputs:
         if plan.record is not None:
             sinks.append(self._record(plan.record, runtime_name, config))
             self._saved = self._saved or plan.record
+        if options.report is not None:
+            # A file without a name: what is saved may be in parts.
+            self._reported = TemporaryFile()  # noqa: SIM115  # closed at the end
+            file = AppendedFile(self._reported.fileno())
+            unnamed = CompressedRecordWriter(file, "--report", owned=False)
+            sinks.append(self._record(unnamed, runtime_name, config))
         if plan.stdout is Stdout.RECORDS:
             sinks.append(self._record(open_writer(STDOUT), runtime_name, config))
         if plan.stdout is Stdout.SELECTED_RECORDS:
@@ -184,7 +199,23 @@ class SessionOutputs:
                 recording.end(verdict.reason, verdict.exit_status, now)
         # The last lines may be the first that the disk did not take.
         self._report_problems()
+        if self._reported is not None:
+            with errors.caught(), self._reported:
+                self._write_report(self._reported)
         errors.raise_first()
+
+    def _write_report(self, record: IO[bytes]) -> None:
+        target = self._plan.options.report
+        assert target is not None  # noqa: S101  # the caller's condition
+        # Late: few sessions have a report.
+        from probetui.cli.commands.session_report import write_report
+
+        record.seek(0)
+        path = Path(f"/dev/fd/{record.fileno()}")
+        try:
+            write_report(path, target, sys.maxsize, source="this session")
+        except NothingToDoError:
+            self._plan.notes.note(f"no report in {target}: there was no container")
 
     def _report_problems(self) -> None:
         for sink in self._reporting:

@@ -293,6 +293,11 @@ def _complete_plan(
         reads_stdin=reads_stdin,
         records_to_stdout=options.record == STDOUT,
     )
+    if options.report is not None:
+        # Late: few sessions have a report.
+        from probetui.cli.commands.session_report import check_report_target
+
+        check_report_target(options.report, "--report")
     record = None
     if options.record not in {None, STDOUT}:
         record = open_writer(str(options.record))

@@ -15,7 +15,7 @@ from xml.etree.ElementTree import Element
 
 from msgspec import Struct
 
-from probetui.analysis.causes.answer import WELL
+from probetui.analysis.causes.answer import is_well
 from probetui.analysis.container_history import SessionHistory
 from probetui.analysis.lanes import LaneAxis, Lanes, instant
 from probetui.durations import format_age
@@ -107,8 +107,7 @@ class SessionReport(Struct, frozen=True):
         return [
             container
             for container in self.telling
-            if container.context.answer is None
-            or container.context.answer.causes[0].kind not in WELL
+            if container.context.answer is None or not is_well(container.context.answer)
         ]
 
     def _ends(self, container: ExplainedContainer) -> int:
