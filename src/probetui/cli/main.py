@@ -73,6 +73,9 @@ COMMANDS_BY_JOB = {
         "report": CommandEntry(
             "inspection:report", "Write a session as one HTML page, which is a record."
         ),
+        "export": CommandEntry(
+            "exports:export", "Write a record in the format of another viewer."
+        ),
         "explain": CommandEntry(
             "inspection:explain", "Explain probe settings and the timing that follows."
         ),

@@ -58,6 +58,18 @@ class Recording(Struct, frozen=True):
     problem: str = ""
     pods: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
+    @property
+    def started_at(self) -> datetime:
+        """The instant of its first record."""
+        return datetime.fromisoformat(self.session.ts)
+
+    @property
+    def ended_at(self) -> datetime:
+        """The end of the session, or the last instant that is known of it."""
+        last = self.end or self.session
+        instants = [datetime.fromisoformat(last.ts)]
+        return max(instants + [entry.at for entry in self.entries[-1:]])
+
 
 def read_recording(path: Path, most_bytes: int = RECORD_BYTES) -> Recording:
     """Read a recording, without its damaged lines.

@@ -99,7 +99,7 @@ def print_recorded_logs(path: Path, target: str, options: LogsOptions) -> None:
     notes.note(
         f"{path} has what instance {number} of {where} printed last, at most 10 lines"
     )
-    since = None if options.since is None else _end(recording) - options.since
+    since = None if options.since is None else recording.ended_at - options.since
     tail = len(entry.lines) if options.tail is None else options.tail
     for line in entry.lines[max(len(entry.lines) - tail, 0) :]:
         print_log_line(line, since, shows_time=options.timestamps)
@@ -152,10 +152,3 @@ def _outputs(
             entry.container_name,
         ) == (pod_uid, container):
             yield entry
-
-
-def _end(recording: Recording) -> datetime:
-    """Return the end of a session, or the last instant that is known of it."""
-    last = recording.end or recording.session
-    instants = [datetime.fromisoformat(last.ts)]
-    return max(instants + [entry.at for entry in recording.entries[-1:]])

@@ -1,0 +1,55 @@
+"""Declaration of `probetui export`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import click
+
+from probetui.cli.option_groups import Opt, OptionGroup, takes_options
+from probetui.cli.options import ProgramOptions, RecordOptions
+from probetui.cli.parameters import SectionedCommand, examples
+
+
+class ExportForm(OptionGroup, section="Output"):
+    """What is written, and where."""
+
+    output: Annotated[
+        Path | None,
+        Opt(
+            "-o",
+            type=click.Path(path_type=Path, dir_okay=False),
+            metavar="FILE",
+            help="Write to this file.",
+        ),
+    ] = None
+    perfetto: Annotated[
+        bool,
+        Opt(
+            help="Write trace events, which Perfetto, chrome://tracing and others "
+            "open.",
+        ),
+    ] = False
+
+
+class ExportOptions(ExportForm, RecordOptions, ProgramOptions):
+    """The options of `export`."""
+
+
+@click.command(
+    "export",
+    cls=SectionedCommand,
+    epilog=examples("probetui export session.jsonl --perfetto -o trace.json"),
+)
+@click.argument("record", type=click.Path(path_type=Path), required=False)
+@takes_options
+def export(record: Path | None, options: ExportOptions) -> int:
+    """Write a record in the format of another viewer.
+
+    Without RECORD, the last session is used. --perfetto writes a track for each
+    container and probe: lives, hooks, grace periods, back-off and equal ticks in a row
+    as slices, kills as instants, runs of failures and latencies as counters, and an
+    arrow from the failure to the kill.
+    """
+    from probetui.cli.commands.exported_files import write_export
+
+    return write_export(record, options)
