@@ -235,6 +235,7 @@ ROWS: Mapping[str, Row] = {
     "--no-counters": Row(("--no-counters",)),
     "--script": Row(("--script", "{script}"), shows="readiness #2 failure"),
     "--list": Row(("--list",), shows="readiness"),
+    "--quiz": Row(("--no-quiz",)),
     "demo --show-secrets": Row(("--show-secrets",)),
     "replay --show-secrets": Row(("--show-secrets",)),
     "run --time-scale": Row(("--time-scale", "2"), USAGE, "simulation only"),

@@ -86,6 +86,7 @@ from probetui.tui.view_model import (
 if TYPE_CHECKING:
     from probetui.tui.actions.command_parser import TypedCommand
     from probetui.tui.host_services import Timings
+    from probetui.tui.services.quiz import QuizMaster
 
 SECONDS_TO_QUIT = 2.0
 
@@ -164,6 +165,7 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
         self.has_mouse = options.mouse
         self._history: list[str] = []
         self._is_quit_asked = False
+        self._quiz_master: QuizMaster | None = None
         self._backpressure = TerminalBackpressure(self)
         self._key_order = KeyOrder(self, super().on_event)
 
@@ -446,9 +448,21 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
         self._backpressure.check()
         view_model = self.ui_state.view_model = self._observer.build_view_model()
         self._notify_acts(view_model)
+        self._follow_lesson()
         for screen in self.screen_stack:
             if isinstance(screen, StatefulScreen):
                 screen.show(view_model)
+
+    def _follow_lesson(self) -> None:
+        """Ask the questions of a lesson, if there is one."""
+        lesson = self.ui_state.host.lesson
+        if lesson is None or lesson.quiz is None or not self.screen_stack:
+            return
+        if self._quiz_master is None:
+            from probetui.tui.services.quiz import QuizMaster
+
+            self._quiz_master = QuizMaster(self, lesson.quiz)
+        self._quiz_master.follow()
 
     def _notify_acts(self, view_model: ViewModel) -> None:
         """Notify the user of acts; a replay has those of its recording."""

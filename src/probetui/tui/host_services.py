@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -14,6 +15,9 @@ from probetui.k8s.probe import ProbeKey
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.effects import Fault
 from probetui.presentation.pod import PodChange
+
+if TYPE_CHECKING:
+    from probetui.analysis.quiz import Quiz
 
 Timings = Mapping[ProbeKey, Timing]
 """The new timing of some probes."""
@@ -44,6 +48,7 @@ class CurrentLesson(Struct, frozen=True):
 
     `text` says what to watch and `exercise` what to try. `number` counts from 1 to
     `count`; `turn_page` ends the lesson and starts the one that many lessons later.
+    `quiz` has its questions and goals.
     """
 
     name: str
@@ -52,6 +57,7 @@ class CurrentLesson(Struct, frozen=True):
     count: int
     turn_page: Callable[[int], None]
     exercise: str = ""
+    quiz: Quiz | None = None
 
 
 class HostServices(Struct, frozen=True):

@@ -278,6 +278,14 @@ class LessonOptions(OptionGroup, section="Runtime"):
     lists: Annotated[
         bool, Opt("--list", section="Lesson", help="List the lessons.")
     ] = False
+    quiz: Annotated[
+        bool,
+        Opt(
+            "--quiz/--no-quiz",
+            section="Lesson",
+            help="Pause before the tick that decides, and ask what happens next.",
+        ),
+    ] = True
     runtime: Annotated[
         str,
         Setting(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import textwrap
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import yaml
 from msgspec import Struct, field
@@ -19,6 +20,9 @@ from probetui.cli.session.terminal_hold import TerminalHold
 from probetui.errors import UsageError
 from probetui.manifest.yaml.parser import YAML_LOADER, SourceFile
 from probetui.suggestions import nearest_hint
+
+if TYPE_CHECKING:
+    from probetui.analysis.quiz import Quiz
 
 DEFAULT = "liveness"
 
@@ -85,6 +89,7 @@ class OpenLesson(Struct):
     lesson: Lesson
     terminal: TerminalHold = field(default_factory=TerminalHold)
     turned: int = 0
+    quiz: Quiz | None = None
 
     @property
     def number(self) -> int:

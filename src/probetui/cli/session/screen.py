@@ -213,7 +213,13 @@ def _lesson(page: OpenLesson, turn: asyncio.Future[int]) -> CurrentLesson:
 
     lesson = page.lesson
     return CurrentLesson(
-        lesson.name, lesson.text, page.number, page.count, turn_page, lesson.exercise
+        lesson.name,
+        lesson.text,
+        page.number,
+        page.count,
+        turn_page,
+        lesson.exercise,
+        page.quiz,
     )
 
 

@@ -16,6 +16,7 @@ from probetui.cli.option_groups import pick_options
 from probetui.cli.option_values import rules_by
 from probetui.cli.options import NodeOptions, ServeOptions
 from probetui.cli.pods import ManifestOptions, load_pods
+from probetui.cli.printing import print_line
 from probetui.cli.runtimes import AUTO, PROCESS, SIM
 from probetui.cli.session.locks import PodLocks
 from probetui.cli.session.plan import (
@@ -136,6 +137,9 @@ def run_lesson(name: str, options: DemoOptions) -> int:
     A lesson runs on plain processes unless the parameters name a runtime. One about
     versions is printed, both side by side, unless a runtime or a version is named.
     """
+    # Late: few sessions are lessons.
+    from probetui.analysis.quiz import Quiz, QuizScore
+
     lesson = load_lesson(name)
     is_plain = options.runtime == AUTO and options.kubelet is None
     if lesson.versions and is_plain:
@@ -145,12 +149,17 @@ def run_lesson(name: str, options: DemoOptions) -> int:
     if options.runtime == AUTO:
         options = options.replace(runtime=PROCESS)
     with TerminalHold() as terminal:
-        page = OpenLesson(load_lesson(name), terminal)
+        score, following = QuizScore(), name
         while True:
+            quiz = Quiz(options.quiz, score)
+            page = OpenLesson(load_lesson(following), terminal, quiz=quiz)
             status = _show_lesson(page, options)
             if not page.turned:
-                return status
-            page = OpenLesson(load_lesson(page.following), terminal)
+                break
+            following = page.following
+    if score.answered:
+        print_line(f"{score.right} of {score.answered} questions answered right")
+    return status
 
 
 def _show_lesson(page: OpenLesson, options: DemoOptions) -> int:

@@ -25,8 +25,17 @@ from probetui.presentation.header import (
     timed_out_probes,
 )
 from probetui.presentation.per_pod import PerPod
-from probetui.presentation.text.spans import EMPTY, Line, line, muted, strong
+from probetui.presentation.text.spans import (
+    EMPTY,
+    Line,
+    Role,
+    Span,
+    line,
+    muted,
+    strong,
+)
 from probetui.presentation.text.view import View
+from probetui.presentation.tick.marks import UNICODE, MarkSet
 from probetui.tui.actions.key_labels import KeyLabel
 from probetui.tui.host_services import CurrentLesson
 from probetui.tui.messages import KeyClicked
@@ -241,14 +250,24 @@ class LessonBar(LineWidget):
 
     def __init__(self, lesson: CurrentLesson | None) -> None:
         super().__init__(id="lesson")
+        self._lesson = lesson
         self._text: Line = EMPTY
         self._exercise: Line = EMPTY
         self.display = lesson is not None
-        if lesson is not None:
-            place = f"  {lesson.number} of {lesson.count}  "
-            self._text = line(strong(f" {lesson.name}"), muted(place), lesson.text)
+        self.show_goals((), UNICODE)
         if lesson is not None and lesson.exercise:
             self._exercise = line(strong(" Try  "), lesson.exercise)
+
+    def show_goals(self, goals: Sequence[str], marks: MarkSet) -> None:
+        """Show what has been reached in the lesson."""
+        lesson = self._lesson
+        if lesson is None:
+            return
+        place = f"  {lesson.number} of {lesson.count}  "
+        reached = (Span(f"{marks.success} {goal}  ", Role.SUCCESS) for goal in goals)
+        self._text = line(
+            strong(f" {lesson.name}"), muted(place), *reached, lesson.text
+        )
 
     def fit_into(self, size: Size) -> None:
         """Set the height for a terminal of that size."""

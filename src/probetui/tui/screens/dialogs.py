@@ -121,6 +121,12 @@ class ChoiceScreen(
             self.dismiss(wanted - 1)
 
 
+class QuizScreen(ChoiceScreen, inherit_bindings=False):
+    """Asks what happens next, below what there is to see of it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = ChoiceScreen.BINDINGS
+
+
 class QuestionPane(Pane):
     """A question or a notice, and the keys for it.
 

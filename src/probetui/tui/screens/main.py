@@ -89,6 +89,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         self._log: object = ui_state.view_model.log
         view, is_ascii = ui_state.view_model.view, ui_state.options.ascii
         self._header, self._banner = HeaderBar(ui_state.options.about), Banner()
+        self._goals = 0
         self._lesson = LessonBar(ui_state.host.lesson)
         self._containers = ContainerTable(view, self._on_selection, is_ascii=is_ascii)
         self._card = CardPage()
@@ -169,6 +170,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         snapshot, view = view_model.snapshot, view_model.view
         self._header.show(snapshot, view_model.runtime_name, view)
         self._banner.show(snapshot, view_model.runtime_name, view)
+        self._show_goals(view_model)
         self._look_back()
         self._containers.follows_trouble = self._follows_trouble
         self._containers.show(snapshot.pods, view)
@@ -295,6 +297,16 @@ class MainScreen(ActionScreen, inherit_bindings=False):
     @on(FilterClosed)
     def _filter_closed(self) -> None:
         self.key_line.display = True
+
+    def _show_goals(self, view_model: ViewModel) -> None:
+        """Show what has been reached in a lesson."""
+        lesson = self.ui_state.host.lesson
+        goals = () if lesson is None or lesson.quiz is None else lesson.quiz.goals
+        if len(goals) != self._goals:
+            self._goals = len(goals)
+            self._lesson.show_goals(tuple(goals), view_model.view.marks)
+            self._lesson.fit_into(self.app.size)
+            self._lesson.repaint()
 
     def _look_back(self) -> None:
         """Have lanes drawn of what there is to see, around the selected tick."""
