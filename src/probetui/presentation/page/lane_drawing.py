@@ -93,7 +93,7 @@ def finer_axes(first: float, last: float) -> Iterator[LaneAxis]:
         last: the end.
     """
     for seconds in (*CELL_SECONDS, *_longer_cells()):
-        width = int((last - first) / seconds) + 2
+        width = int((last - first) / seconds) + 1
         if width <= _MOST_CELLS:
             yield LaneAxis(first, seconds, width, last)
 

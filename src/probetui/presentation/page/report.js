@@ -50,7 +50,7 @@
       line.setAttribute("x2", `${100 * place}%`);
     }
     if (at === null) return;
-    const share = (100 * (at - start)) / (end - start);
+    const share = Math.min((100 * (at - start)) / (end - start), 99.99);
     const told = lanes
       .map((lane) => [lane.querySelector("title").textContent, shown(lane, share)])
       .filter(([, text]) => text)
