@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
-import yaml
 from tools.doc_commands import ROOT, blocks_of
+from tools.site_reports import (
+    CAUSES,
+    MOST_PAGE_BYTES,
+    MOST_PICTURE_BYTES,
+    SCRIPTS,
+    demo_page,
+    draw_cause,
+    pictured_causes,
+    simulate_cause,
+)
 
 from probetui.analysis.causes.kinds import CauseKind
 from probetui.analysis.causes.pages import PAGES_OF_FINDINGS, page_names, page_of
@@ -18,10 +26,6 @@ from probetui.analysis.findings import FINDING_RULES
 from probetui.cli.main import run
 from tests.sweeps import sampled
 
-FOLDER = ROOT / "docs" / "causes"
-SCRIPTS: Mapping[str, Mapping[str, Any]] = yaml.safe_load(
-    (Path(__file__).parent / "cause_scripts.yaml").read_text("utf-8")
-)
 HEADINGS = ["What you see", "Why", "How to be sure", "What to do"]
 ALONE = {CauseKind.WAITS_FOR_OLDER_POD}
 """What takes two static pods of one name, one after the other, in one session."""
@@ -32,11 +36,11 @@ SOURCE = re.compile(r"`(?:[a-z/]+/)?(\w+\.go)`, `(\w+)`")
 
 
 def text_of(page: CauseKind) -> str:
-    return (FOLDER / f"{page}.md").read_text("utf-8")
+    return (CAUSES / f"{page}.md").read_text("utf-8")
 
 
 def test_there_is_a_page_for_each_kind_and_no_other() -> None:
-    files = {path.stem for path in FOLDER.glob("*.md")}
+    files = {path.stem for path in CAUSES.glob("*.md")}
 
     assert files == {*page_names(), "index"}
     assert {page_of(kind) for kind in CauseKind} == set(page_names())
@@ -53,7 +57,7 @@ def test_a_page_has_its_parts(page: CauseKind) -> None:
         kind for kind in CauseKind if page_of(kind) is page
     }
     assert text.count("\n") <= LONGEST
-    files = [block.options["file"] for block in blocks_of(FOLDER / f"{page}.md")]
+    files = [block.options["file"] for block in blocks_of(CAUSES / f"{page}.md")]
     assert files == ["failing.yaml", "cured.yaml"]
 
 
@@ -80,7 +84,7 @@ def test_the_sources_of_pages_are_those_that_the_port_names() -> None:
 def test_the_index_has_each_page_with_its_title() -> None:
     links = re.findall(
         r"^- \[(.*)\]\((.*)\.md\): `(.*)`$",
-        (FOLDER / "index.md").read_text("utf-8"),
+        (CAUSES / "index.md").read_text("utf-8"),
         re.MULTILINE,
     )
 
@@ -163,8 +167,8 @@ def quoted_in(page: CauseKind) -> str:
 def test_why_names_the_cause_of_the_failing_manifest_and_not_of_the_cured_one(
     page: CauseKind, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    failing = sentences_of(simulate(page, "failing", tmp_path), capsys)
-    cured = sentences_of(simulate(page, "cured", tmp_path), capsys)
+    failing = sentences_of(simulate_cause(page, "failing", tmp_path), capsys)
+    cured = sentences_of(simulate_cause(page, "cured", tmp_path), capsys)
 
     assert page in failing
     assert page not in cured
@@ -174,30 +178,12 @@ def test_why_names_the_cause_of_the_failing_manifest_and_not_of_the_cured_one(
 
 @pytest.mark.parametrize("page", page_names())
 def test_the_manifests_of_a_page_are_valid(page: CauseKind, tmp_path: Path) -> None:
-    for block in blocks_of(FOLDER / f"{page}.md"):
+    for block in blocks_of(CAUSES / f"{page}.md"):
         manifest = tmp_path / block.options["file"]
         manifest.write_text(block.text, "utf-8")
         line = ["check", "-f", str(manifest), "--no-findings", "-q"]
 
         assert run(line) == 0, block.text
-
-
-def simulate(page: CauseKind, which: str, folder: Path) -> Path:
-    """Simulate a manifest of a page by its script, and return the record."""
-    (block,) = (
-        block
-        for block in blocks_of(FOLDER / f"{page}.md")
-        if block.options["file"] == f"{which}.yaml"
-    )
-    manifest, script = folder / f"{which}.yaml", folder / "script.yaml"
-    manifest.write_text(block.text, "utf-8")
-    given = SCRIPTS.get(page, {}).get(which, {})
-    script.write_text(json.dumps(given.get("script", {})), "utf-8")
-    record = folder / "session.jsonl"
-    line = ["sim", "-f", str(manifest), "--script", str(script), "--plain", "-q"]
-    record.unlink(missing_ok=True)
-    run([*line, "--for", given.get("for", "90s"), "--record", str(record)])
-    return record
 
 
 def test_each_script_is_of_a_page() -> None:
@@ -206,3 +192,22 @@ def test_each_script_is_of_a_page() -> None:
         "failing",
         "cured",
     }
+
+
+@pytest.mark.parametrize("page", sampled([*pictured_causes()]))
+def test_a_page_has_lanes_that_are_small(page: str) -> None:
+    picture = draw_cause(page)
+
+    assert len(picture.encode()) < MOST_PICTURE_BYTES
+    assert ET.fromstring(picture).findtext("{http://www.w3.org/2000/svg}title")
+
+
+def test_each_page_has_lanes_but_that_of_two_pods() -> None:
+    assert {*page_names()} - {*pictured_causes()} == ALONE
+
+
+def test_the_page_of_the_demo_is_small_and_has_its_kill() -> None:
+    page = demo_page()
+
+    assert len(page.encode()) < MOST_PAGE_BYTES
+    assert "stopped: SIGTERM" in page
