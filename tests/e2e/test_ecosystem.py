@@ -224,13 +224,23 @@ def test_the_action_runs_the_cases_and_writes_junit(
 
     good = run_step("Test the pods", action, tmp_path, **inputs)
     cases.write_text("cases: [{name: dies, expect: [killed within 1h]}]")
-    wrong = run_step("Test the pods", action, tmp_path, **inputs)
+    summary = tmp_path / "summary.md"
+    summary.touch()
+    written = {**action, "GITHUB_STEP_SUMMARY": str(summary)}
+    wrong = run_step("Test the pods", written, tmp_path, **inputs)
 
     assert good.returncode == 0, good.stdout + good.stderr
     assert wrong.returncode == 1, wrong.stdout + wrong.stderr
     suite = ET.parse(tmp_path / "probetui-junit.xml").getroot()
     assert [case.get("name") for case in suite.iter("testcase")] == ["dies [sim]"]
     assert len([*suite.iter("failure")]) == 1
+    text = summary.read_text()
+    assert "## 1-dies-sim\n\n### exec-liveness/" in text
+    pages = sorted(path.name for path in (tmp_path / "probetui-reports").iterdir())
+    assert pages == [
+        *("1-dies-sim.html", "1-dies-sim.svg"),
+        *("1-stays-sim.html", "1-stays-sim.svg"),
+    ]
 
 
 @pytest.fixture(scope="module")
