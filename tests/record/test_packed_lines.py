@@ -48,12 +48,21 @@ def test_lines_of_too_many_shapes_stand_as_they_are() -> None:
     "row",
     [
         *(b"1,+1\n", b"0\n", b"0,+1,+1\n", b"0,x\n", b"0,-9\n", b"x\n", b"\n"),
+        b"0" + b",+1" * 100_000,
         *(b"-1,+1\n", b"99999999999999999999,\n", b"0,+99999999999999999999\n"),
     ],
 )
 def test_a_row_that_nothing_was_packed_into_is_refused(row: bytes) -> None:
     with pytest.raises(DamageError):
         list(unpack_rows([b"=n 7\n", row]))
+
+
+def test_the_longest_row_of_differences_is_read() -> None:
+    instants = [b"2026-01-01T00:00:00.000000Z", b"0001-01-01T00:00:00.000000Z"]
+    lines = [b" ".join([number] * 146) + b"\n" for number in instants]
+    lines += [b" ".join([b"%d" % n] * 2047) + b"\n" for n in (1, 10**18 - 1)]
+
+    assert list(unpack_rows(pack_lines(lines))) == lines
 
 
 def test_an_instant_that_does_not_exist_is_refused() -> None:

@@ -29,6 +29,9 @@ _LONGEST_SHAPE = 4096
 """Shapes that are remembered, and the bytes of their first lines: what is read may be
 made to fill the memory. The lines of others are stored as they stand."""
 
+_LONGEST_ROW = _LONGEST_SHAPE * 32
+"""A row that names a shape has two characters of that for 29 of its own at most."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _LONGEST_NUMBER = 18
@@ -76,6 +79,8 @@ def unpack_rows(rows: Iterable[bytes]) -> Iterator[bytes]:
                 latest.append(parts[1::2])
             yield line
             continue
+        if len(row) > _LONGEST_ROW:
+            raise DamageError("a row is longer than any that names a shape")
         name, *steps = row.rstrip(_ROW_END).split(b",")
         number = int(name) if name.isdigit() and len(name) < _LONGEST_NUMBER else -1
         if not 0 <= number < len(latest) or len(steps) != len(latest[number]):

@@ -320,7 +320,7 @@ def _add_record(parent: Element, report: SessionReport) -> None:
         f"This page is the record of the session, too ({report.source}). With the file "
         "saved as report.html, these commands read it:",
     )
-    commands = ("replay", "why", "whatif --set failureThreshold=5", "fit")
+    commands = ("replay", "why", "whatif --kubelet 1.28", "fit")
     words = [command.split(" ", 1) for command in commands]
     lines = [
         f"probetui {' '.join([name, 'report.html', *rest])}" for name, *rest in words
