@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 
 class Asked(Struct, frozen=True, forbid_unknown_fields=True):
-    """What `why` says of a container in its first lines, anywhere, and never.
+    """What `why` says of a container in its first two lines, anywhere, and never.
 
     `until` is what the run says when its condition was not met.
     """
@@ -92,7 +92,7 @@ def test_a_case_is_explained(
 
     for asked in case.answers:
         why = program.run("why", str(record), asked.container).stdout
-        lead = "\n".join(why.splitlines()[:4])
+        lead = "\n".join(why.splitlines()[:2])
         said = f"{ran.stderr}\n{why}"
         assert [text for text in asked.says if text not in lead] == [], said
         assert [text for text in asked.anywhere if text not in why] == [], said

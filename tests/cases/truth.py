@@ -321,9 +321,10 @@ def _of_text(answer: WhyAnswer, text: str) -> Iterator[str]:
     claims = [line for line in lines if not line.startswith("because ")]
     if len(set(claims)) < len(claims):
         yield "a line stands twice"
+    head = lines[0].partition(", because ")[0]
     if answer.before is None:
         for one, other in CONTRADICTIONS:
-            if re.search(one, lines[0]) and re.search(other, lines[0]):
+            if re.search(one, head) and re.search(other, head):
                 yield f"{one} beside {other}"
 
 
@@ -334,7 +335,7 @@ def _of_absence(
     if answer.before is not None:
         return
     instances = observed.past.container(pod.uid, container.name).instances
-    head = text.split("\n", maxsplit=1)[0]
+    head = re.split(r"\n|, because ", text, maxsplit=1)[0]
     if re.search(r"not been created|never created", head) and instances:
         yield "it was created"
     if re.search(r"not been restarted", head) and not any(

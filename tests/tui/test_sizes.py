@@ -110,7 +110,7 @@ OTHERS = {
     ),
     "why": View(lambda: an_app(steady()), ["w"], ("exit 1", "34ms"), ("08:21:05.1",)),
     "why it is being stopped": View(
-        lambda: an_app(stopping()), ["w"], ("3 of 3", "08:21:10.1"), ("SIGKILL",)
+        lambda: an_app(stopping()), ["w"], ("exit 1", "08:21:10.1"), ("SIGKILL",)
     ),
     "why it waits": View(
         lambda: an_app(waiting()), ["w"], ("20s", "08:21:11.0"), ("08:21:31.0",)

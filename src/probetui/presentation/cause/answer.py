@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 
 from probetui.analysis.causes.answer import WELL
@@ -80,7 +80,7 @@ def explain_answer(answer: WhyAnswer, name: str, view: View) -> Iterator[Explana
     present = Words(view)
     if answer.before is not None:
         past = past_words(answer, view)
-        lead = f"{name} {predicate(answer.before, past)}"
+        lead = _lead(name, answer.before, past)
         yield Explanation(
             lead,
             (
@@ -92,8 +92,11 @@ def explain_answer(answer: WhyAnswer, name: str, view: View) -> Iterator[Explana
         return
     if answer.leads_with_last_end and answer.last_end is not None:
         yield Explanation(
-            f"{_instance_of(answer.last_end).capitalize()} of {name} "
-            f"{predicate(answer.last_end, present)}",
+            _lead(
+                f"{_instance_of(answer.last_end).capitalize()} of {name}",
+                answer.last_end,
+                present,
+            ),
             (
                 *_because(answer.last_end, present),
                 f"The container {predicate(answer.now, present)}.",
@@ -102,7 +105,7 @@ def explain_answer(answer: WhyAnswer, name: str, view: View) -> Iterator[Explana
         )
         return
     yield Explanation(
-        f"{name} {predicate(answer.now, present)}",
+        _lead(name, answer.now, present),
         (
             *_because(answer.now, present),
             *_outlook(answer, view),
@@ -143,16 +146,29 @@ def page_command(answer: WhyAnswer) -> str:
 def answer_clause(answer: WhyAnswer, view: View) -> str:
     """Return why a container is as it is, as what follows its name in one line."""
     words, head = Words(view), answer.now
-    first, *others = (
-        f"{_subject(cause, head)} {predicate(cause, words)}" for cause in head.chain
+    return _clauses(tuple(head.chain), words)
+
+
+def _clauses(chain: Sequence[Cause], words: Words) -> str:
+    """Return causes from the head of a chain on as one clause, without a subject."""
+    head = chain[0]
+    others = (
+        f"{_subject(cause, head)} {predicate(cause, words)}" for cause in chain[1:]
     )
-    return ", because ".join((first.removeprefix("it "), *others))
+    return ", because ".join((predicate(head, words), *others))
+
+
+def _lead(name: str, head: Cause, words: Words) -> str:
+    """Return the first line: all of a chain but its root, which is the second line."""
+    return f"{name} {_clauses(tuple(head.chain)[:-1] or (head,), words)}"
 
 
 def _because(head: Cause, words: Words) -> Iterator[str]:
+    """Yield the root of a chain, and then what else is known of it."""
+    root = head.root
+    if root is not head:
+        yield f"because {_subject(root, head)} {predicate(root, words)}"
     for cause in head.chain:
-        if cause is not head:
-            yield f"because {_subject(cause, head)} {predicate(cause, words)}"
         yield from cause.evidence.lines
     for cause in head.chain:
         if cause.quirk is not None:

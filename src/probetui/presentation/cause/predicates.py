@@ -486,7 +486,11 @@ def _deletion_waits(cause: Cause, words: Words) -> str:
 
 def _pre_stop(cause: Cause, words: Words) -> str:
     until = cause.evidence.until
-    most = "" if until is None else f"; it is cut off{words.at(until)} at the latest"
+    most = (
+        ""
+        if until is None
+        else f"; it {words.be} cut off{words.at(until)} at the latest"
+    )
     return (
         f"{words.be} being stopped: its preStop hook {words.have} run"
         f"{words.lasted(cause.since)}{most}"
