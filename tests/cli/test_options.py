@@ -209,6 +209,7 @@ ROWS: Mapping[str, Row] = {
     "--color": Row(("--color", "sometimes"), USAGE, "auto"),
     "--ascii": Row(("--ascii",)),
     "--lanes": Row(("--lanes",)),
+    "--present": Row(("--present",)),
     "--no-motion": Row(("--no-motion",)),
     "--no-mouse": Row(("--no-mouse",)),
     "--pause-opens-step": Row(("--pause-opens-step",)),

@@ -786,6 +786,14 @@ class AppearanceOptions(OptionGroup, section=_SCREEN):
             help="Show lanes of time at first, in place of cards.",
         ),
     ] = False
+    present: Annotated[
+        bool,
+        Setting(
+            "--present/--no-present",
+            is_rare=True,
+            help="Show the selected probe to an audience at first.",
+        ),
+    ] = False
     no_motion: Annotated[
         bool,
         Setting(

@@ -245,6 +245,8 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
         self._announce()
         step = countdown_step(self._options)
         self.set_interval(step.total_seconds(), self._count_down)
+        if self._options.presents:
+            self.call_after_refresh(self.action_show_screen, "present")
 
     def on_unmount(self) -> None:
         self._unsubscribe()

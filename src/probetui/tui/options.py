@@ -32,6 +32,9 @@ class ScreenOptions(Struct, frozen=True):
     lanes: bool = False
     """Whether lanes of time are shown at first, in place of cards."""
 
+    presents: bool = False
+    """Whether one probe is shown to an audience at first."""
+
     motion: bool = True
     mouse: bool = True
     pause_opens_step: bool = False

@@ -285,6 +285,7 @@ def _options(plan: Plan, looks: Appearance) -> ScreenOptions:
     return ScreenOptions(
         ascii=choices.ascii or not draws_unicode(sys.__stderr__),
         lanes=choices.lanes,
+        presents=choices.present,
         motion=not choices.no_motion,
         mouse=not choices.no_mouse,
         theme=theme,

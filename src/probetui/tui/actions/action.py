@@ -51,6 +51,7 @@ class KeyContext(Enum):
     HELP = "the help"
     TICKS = "the ticks of a probe"
     ANSWER = "answers"
+    STAGE = "one probe for an audience"
 
 
 class Target(StrEnum):

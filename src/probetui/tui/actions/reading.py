@@ -23,6 +23,7 @@ _LOG = (KeyContext.LOG,)
 _MAIN = (KeyContext.MAIN,)
 _PROGRAM = (KeyContext.PROGRAM,)
 _READING = (KeyContext.READING,)
+_STAGE = (KeyContext.STAGE,)
 _TICKS = (KeyContext.TICKS,)
 
 
@@ -266,6 +267,15 @@ EXPLANATION_ACTIONS = (
         palette_entries=_questions,
     ),
     Action(
+        "look.present",
+        "P",
+        "Show the selected probe to an audience",
+        _MAIN,
+        "app.show_screen('present')",
+        on=Target.CONTAINER,
+        gives_way=True,
+    ),
+    Action(
         "look.why-line",
         "w",
         "Explain the tick behind the line, the last exit",
@@ -366,6 +376,28 @@ EXPLANATION_ACTIONS = (
         _ANSWER,
         "close",
         typed="back from answer",
+        word="back",
+        footer=110,
+        shares_keys_of="app.quit",
+        is_listed=False,
+    ),
+    Action(
+        "look.close-present",
+        "escape,P",
+        "Go back",
+        _STAGE,
+        "close",
+        typed="back from presenting",
+        word="back",
+        is_listed=False,
+    ),
+    Action(
+        "app.close-present",
+        "q",
+        "Go back",
+        _STAGE,
+        "close",
+        typed="end the presentation",
         word="back",
         footer=110,
         shares_keys_of="app.quit",

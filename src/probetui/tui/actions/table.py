@@ -89,6 +89,7 @@ OVERLAPPING_CONTEXTS: tuple[tuple[KeyContext, ...], ...] = (
         KeyContext.PROGRAM,
     ),
     (KeyContext.PANE, KeyContext.ANSWER, KeyContext.PROGRAM),
+    (KeyContext.STAGE, KeyContext.PROGRAM),
     (KeyContext.FILTER,),
     (KeyContext.COMMAND_LINE,),
     (KeyContext.PANE, KeyContext.QUESTION),

@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from probetui.analysis.causes.answer import explain
+from probetui.analysis.causes.cause import WhyAnswer
 from probetui.presentation.container.detail import Subject, container_title
 from probetui.presentation.container.why import explain_container
 from probetui.presentation.probe.output import output_lines, shown_tick
@@ -119,17 +120,22 @@ class WhyScreen(ActionScreen, inherit_bindings=False):
             subject.history,
             view_model.view,
             subject.container.next_pull_at,
-            explain(
-                pod.pod,
-                subject.container.container,
-                view_model.past,
-                view_model.view.now,
-                view_model.view.rules,
-                {known.pod.uid: known.pod for known in view_model.snapshot.pods},
-                subject.container.next_pull_at,
-                is_live=True,
-            ),
+            answer_about(subject, view_model),
         )
+
+
+def answer_about(subject: Subject, view_model: ViewModel) -> WhyAnswer:
+    """Return why the selected container is as it is."""
+    return explain(
+        subject.pod.pod,
+        subject.container.container,
+        view_model.past,
+        view_model.view.now,
+        view_model.view.rules,
+        {known.pod.uid: known.pod for known in view_model.snapshot.pods},
+        subject.container.next_pull_at,
+        is_live=True,
+    )
 
 
 def _lines(explanations: Sequence[Explanation]) -> Iterator[Line]:

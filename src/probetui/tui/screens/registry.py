@@ -63,6 +63,13 @@ def _open_why(ui_state: UiState) -> Screen[None]:
     return WhyScreen(ui_state)
 
 
+def _open_present(ui_state: UiState) -> Screen[None]:
+    """Open the selected probe for an audience."""
+    from probetui.tui.screens.present import PresentScreen
+
+    return PresentScreen(ui_state)
+
+
 def _open_step(ui_state: UiState) -> Screen[None]:
     """Open step mode."""
     from probetui.tui.screens.step import StepScreen
@@ -103,6 +110,7 @@ SCREEN_OPENERS: Mapping[str, Callable[[UiState], Screen[None]]] = {
     "gates": partial(_open_container, is_at_gates=True),
     "probe-output": _open_probe_output,
     "why": _open_why,
+    "present": _open_present,
     "step": _open_step,
     "inject": _open_injection,
     "break": _open_faults,
