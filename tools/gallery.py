@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from msgspec.structs import replace
-from tools.pictures import PODS, StillSession, simulate
+from tools.pictures import PODS, simulate
 
 from probetui.cli.lessons import load_lesson
+from probetui.drive.playback.still import StillSession
 from probetui.engine.snapshot import PlaybackKind, PlaybackSnapshot, Snapshot
 from probetui.manifest.yaml.parser import SourceFile
 from probetui.tui.app import ProbetuiApp
@@ -137,7 +138,7 @@ class ChangedSession(StillSession):
     """A session whose snapshots are changed before they are shown."""
 
     def __init__(self, session: StillSession, change: Change) -> None:
-        super().__init__(session._source)  # noqa: SLF001  # the base class's
+        super().__init__(session._source, session.runtime_name)  # noqa: SLF001  # the base class's
         self._change = change
 
     @property

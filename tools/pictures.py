@@ -17,24 +17,21 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from msgspec.structs import replace
 from tools.animated_svg import animate
-from tools.asciicast import asciicast, frame_of
 
 from probetui.cli.lessons import DEFAULT, OpenLesson, load_lesson
-from probetui.debugger.commands import PauseProbes, ResumeProbes, StepProbe
 from probetui.drive.playback.simulated import SimulatedSource
+from probetui.drive.playback.still import StillSession
 from probetui.drive.scenario.reader import read_scenario
 from probetui.drive.simulation import Simulation
 from probetui.engine.engine import Engine
-from probetui.engine.inputs import Command, SetPods
-from probetui.engine.snapshot import PlaybackSnapshot, Snapshot
+from probetui.engine.inputs import SetPods
 from probetui.kubelet.config import KubeletConfig
-from probetui.kubelet.journal import JournalEntry
 from probetui.kubelet_rules import DEFAULT_VERSION
 from probetui.manifest.load import load_manifests
 from probetui.manifest.yaml.parser import SourceFile
 from probetui.tui.app import ProbetuiApp
+from probetui.tui.asciicast import CastHeader, cast_lines, frame_of
 from probetui.tui.host_services import CurrentLesson, HostServices
 from probetui.tui.options import ScreenOptions
 from probetui.tui.themes import LIGHT, OWN_THEMES
@@ -104,59 +101,6 @@ CASTS = {
 }
 
 
-class StillSession:
-    """A `Session` whose time passes in steps and in `run_for` only."""
-
-    runtime_name = "sim"
-    playback = None
-
-    def __init__(self, source: SimulatedSource) -> None:
-        self._source = source
-        self._callbacks: list[Callable[[], None]] = []
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The snapshot at the virtual instant, as in a simulation at the usual pace."""
-        snapshot = self._source.snapshot()
-        played = PlaybackSnapshot(self._source.kind, snapshot.is_paused, pace=1.0)
-        return replace(snapshot, playback=played)
-
-    @property
-    def journal(self) -> Sequence[JournalEntry]:
-        """Every entry up to now."""
-        return self._source.journal
-
-    def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call back after every change; return a function that unsubscribes."""
-        self._callbacks.append(callback)
-        return lambda: self._callbacks.remove(callback)
-
-    def send(self, command: Command) -> None:
-        """Run a command at this instant; a step advances the time to its tick."""
-        match command:
-            case StepProbe():
-                self._source.step()
-            case PauseProbes():
-                self._source.hold()
-            case ResumeProbes():
-                self._source.release()
-            case _:
-                self._source.submit(command)
-        self._notify()
-
-    def run_for(self, length: timedelta) -> None:
-        """Advance the time and run everything that becomes due."""
-        end = self._source.now + length
-        while (at := self._source.next_at()) is not None and at <= end:
-            self._source.turn()
-        self._source.pass_until(end)
-        self._notify()
-
-    def _notify(self) -> None:
-        for callback in tuple(self._callbacks):
-            callback()
-
-
 def simulate(manifest: SourceFile, script: SourceFile) -> StillSession:
     """Return a session of the pods of a manifest, at its start."""
     pods = load_manifests([manifest]).pods
@@ -168,7 +112,7 @@ def simulate(manifest: SourceFile, script: SourceFile) -> StillSession:
         simulation.schedule(SetPods(pods), scenario.start)
         return simulation
 
-    return StillSession(SimulatedSource(begin))
+    return StillSession(SimulatedSource(begin), "sim")
 
 
 def show(
@@ -241,8 +185,10 @@ async def draw_demo() -> str:
 
 async def draw_cast(cast: Cast) -> str:
     """Return the screen of a cast as an asciicast."""
-    frames = [frame_of(app) async for app in frames_of(cast)]
-    return asciicast(frames, cast.end - cast.begin, cast.title)
+    frames = (frame_of(app) async for app in frames_of(cast))
+    header = CastHeader(cast.size, cast.title)
+    lines = cast_lines(header, frames, 1 / FRAMES_PER_SECOND)
+    return "".join([line async for line in lines])
 
 
 FILES: Mapping[Path, Callable[[], Coroutine[None, None, str]]] = {
