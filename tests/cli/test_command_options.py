@@ -89,6 +89,14 @@ SHOWN: Mapping[str, str] = {
 
 _NO_CONTEXT = Row(("--docker-context", "x"), UNAVAILABLE, 'no context "x"')
 _NO_DAEMON = Row(("-H", "unix:///x"), UNAVAILABLE, "unix:///x")
+
+
+def _cast(*args: str, content: str) -> Row:
+    """Return the row of an option of a cast, which is over soon."""
+    args = ("--asciicast", "--speed", "150", *args)
+    return Row(args, writes="exported", content=content, replaces="--perfetto")
+
+
 ROWS: Mapping[str, Row] = {
     "-f": Row(),
     "--static": Row(("--static", "{pod}"), replaces="-f"),
@@ -189,6 +197,9 @@ ROWS: Mapping[str, Row] = {
     "whatif --set": Row(shows="/app +what if "),
     "export -o": Row(writes="exported"),
     "--perfetto": Row(writes="exported", content='"traceEvents"'),
+    "--asciicast": _cast(content='"version": 2'),
+    "--size": _cast("--size", "80x24", content='"width": 80, "height": 24'),
+    "--speed": _cast("--speed", "50", content="REPLAY 50x"),
     "exec -t": Row(("-t",)),
     "logs -p": Row(("-p",), NOTHING, "no earlier instance"),
     "logs -f": Row(("-f",), INTERRUPTED),

@@ -3,12 +3,15 @@
 `schemas/trace-events.json` is the subset of the Trace Event Format that is written, of
 its public document:
 https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
+`schemas/asciicast-v2.json` has the header and the lines of a cast as its manual:
+https://docs.asciinema.org/manual/asciicast/v2/
 `PROBETUI_UPDATE_GOLDEN=1` rewrites the files beside the records.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
@@ -144,7 +147,7 @@ def test_no_text_of_a_record_is_obeyed_by_what_shows_its_trace(
     ("args", "message"),
     [
         (["--perfetto"], "-o: name the file"),
-        (["-o", "x.json"], "name the format"),
+        (["-o", "x.json"], "name one format"),
     ],
 )
 def test_what_is_missing_is_named(
@@ -177,6 +180,67 @@ def test_the_size_of_a_trace_does_not_grow_with_equal_ticks() -> None:
     assert phases["X"] == 1
     assert phases["C"] == MOST_SAMPLES
     assert len(events) < MOST_SAMPLES + 20
+
+
+def cast_of(record: Path, folder: Path, *args: str) -> list[Any]:
+    """Return the lines of a cast of a record."""
+    path = folder / "session.cast"
+    line = ["export", str(record), "--asciicast", "-o", str(path), "-q", *args]
+    assert run(line) == OK
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def test_a_cast_obeys_its_schema_and_two_are_the_same(tmp_path: Path) -> None:
+    args = ("--size", "80x24", "--speed", "4")
+    cast = cast_of(EVIDENCE, tmp_path, *args)
+
+    schema = json.loads((SCHEMAS / "asciicast-v2.json").read_text())
+    errors = [*Draft202012Validator(schema).iter_errors(cast)]
+    assert [error.message for error in errors] == []
+    header, *events = cast
+    assert (header["width"], header["height"]) == (80, 24)
+    times = [at for at, _, _ in events]
+    assert times == sorted(times)
+    assert cast == cast_of(EVIDENCE, tmp_path, *args)
+
+
+def test_no_text_of_a_record_is_obeyed_by_what_plays_its_cast(
+    tmp_path: Path,
+) -> None:
+    lines = lines_of("docker")
+    for field in ("output", "detail", "error", "reason", "message", "pod"):
+        lines = forged(lines, field, TEXT)
+    path = tmp_path / f"{TEXT[:20].replace('/', '')}.jsonl"
+    write(path, lines)
+
+    header, *events = cast_of(path, tmp_path, "--speed", "20")
+
+    assert obeyed(header["title"]) == []
+    *frames, last = [text for _, _, text in events]
+    assert last == "\x1b[30;1H\r\n"
+    shown = "".join(re.sub(r"\x1b\[[0-9;]*[mHJ]", "", text) for text in frames)
+    assert "\\x1b[2J" in shown
+    assert obeyed(shown) == []
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--speed", "0.001"], "take 1 or more"),
+        (["--size", "9x9"], "from 40x10 to 300x100"),
+        (["--perfetto"], "name one format"),
+    ],
+)
+def test_a_cast_that_cannot_be_is_refused(
+    args: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "session.cast"
+    line = ["export", str(EVIDENCE), "--asciicast", "-o", str(path), *args]
+
+    assert run(line) == USAGE
+
+    assert message in capsys.readouterr().err
+    assert not path.exists()
 
 
 def test_a_trace_takes_the_place_of_an_earlier_one(tmp_path: Path) -> None:

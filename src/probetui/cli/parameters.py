@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 from click.types import BoolParamType
@@ -242,6 +242,34 @@ class Pace(click.FloatRange):
         if str(value).strip().lower().lstrip("+-") == "nan":
             self.fail(f'"{value}" is not a number', param, ctx)
         return super().convert(value, param, ctx)
+
+
+class Cells(NamedTuple):
+    """The size of a screen."""
+
+    columns: int
+    rows: int
+
+
+class ScreenSize(click.ParamType[Cells]):
+    """Columns and rows of a screen: `100x30`."""
+
+    name = "size"
+    pattern = r"^[0-9]{1,3}x[0-9]{1,3}$"
+    """What is surely one, if it is not too small or too large."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Cells:
+        """Read one; a value that is one already stays as it is."""
+        if isinstance(value, Cells):
+            return value
+        match = re.fullmatch(r"([0-9]{1,3})x([0-9]{1,3})", str(value).strip())
+        columns, rows = map(int, match.groups()) if match else (0, 0)
+        if not (40 <= columns <= 300 and 10 <= rows <= 100):  # noqa: PLR2004
+            bounds = "COLUMNSxROWS, from 40x10 to 300x100"
+            self.fail(f'"{value}" is not a size: {bounds}', param, ctx)
+        return Cells(columns, rows)
 
 
 class KubeletVersion(click.ParamType[str]):

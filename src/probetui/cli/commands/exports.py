@@ -7,7 +7,7 @@ import click
 
 from probetui.cli.option_groups import Opt, OptionGroup, takes_options
 from probetui.cli.options import ProgramOptions, RecordOptions
-from probetui.cli.parameters import SectionedCommand, examples
+from probetui.cli.parameters import Cells, ScreenSize, SectionedCommand, examples
 
 
 class ExportForm(OptionGroup, section="Output"):
@@ -29,16 +29,46 @@ class ExportForm(OptionGroup, section="Output"):
             "open.",
         ),
     ] = False
+    asciicast: Annotated[
+        bool,
+        Opt(help="Write a cast, which asciinema plays: the screen with its lanes."),
+    ] = False
 
 
-class ExportOptions(ExportForm, RecordOptions, ProgramOptions):
+class CastOptions(OptionGroup, section="Cast"):
+    """How large a cast is, and how fast."""
+
+    size: Annotated[
+        Cells,
+        Opt(
+            type=ScreenSize(),
+            metavar="COLUMNSxROWS",
+            default="100x30",
+            help="The size of the screen in a cast.",
+        ),
+    ] = Cells(100, 30)
+    speed: Annotated[
+        float | None,
+        Opt(
+            type=click.FloatRange(min=0, min_open=True),
+            metavar="N",
+            help="Play a cast at N times real time.  [default: it lasts a minute at "
+            "most]",
+        ),
+    ] = None
+
+
+class ExportOptions(ExportForm, CastOptions, RecordOptions, ProgramOptions):
     """The options of `export`."""
 
 
 @click.command(
     "export",
     cls=SectionedCommand,
-    epilog=examples("probetui export session.jsonl --perfetto -o trace.json"),
+    epilog=examples(
+        "probetui export session.jsonl --perfetto -o trace.json",
+        "probetui export session.jsonl --asciicast --size 80x24 -o session.cast",
+    ),
 )
 @click.argument("record", type=click.Path(path_type=Path), required=False)
 @takes_options
@@ -48,7 +78,8 @@ def export(record: Path | None, options: ExportOptions) -> int:
     Without RECORD, the last session is used. --perfetto writes a track for each
     container and probe: lives, hooks, grace periods, back-off and equal ticks in a row
     as slices, kills as instants, runs of failures and latencies as counters, and an
-    arrow from the failure to the kill.
+    arrow from the failure to the kill. --asciicast replays the record on a screen
+    that is not shown, and writes what would be seen, four times a second.
     """
     from probetui.cli.commands.exported_files import write_export
 

@@ -100,6 +100,20 @@ def _length(plan: SimPlan) -> timedelta | None:
     return min(lengths, default=None)
 
 
+def replay_source(record: RecordingFile) -> ReplaySource:
+    """Return what plays a record, be it of an engine or of an observation.
+
+    Raises:
+        RecordError: its session record cannot be used.
+    """
+    if not record.session.observed:
+        return ReplaySource(record)
+    # Late: other sessions do not need it.
+    from probetui.cluster.observe.replay import ObservationReplay
+
+    return ReplaySource(record, begin=ObservationReplay)
+
+
 def replay_record(path: Path | None, options: ReplayOptions) -> int:
     """Replay a record and return the exit status.
 
@@ -109,12 +123,7 @@ def replay_record(path: Path | None, options: ReplayOptions) -> int:
     """
     record = RecordingFile(path or last_session_to_play(), options.record_limit)
     plan = make_replay_plan(record.pods(), options, record.session.options)
-    if record.session.observed:  # late: other sessions do not need it
-        from probetui.cluster.observe.replay import ObservationReplay
-
-        source = ReplaySource(record, begin=ObservationReplay)
-    else:
-        source = ReplaySource(record)
+    source = replay_source(record)
     mask = Mask()
     outputs = SessionOutputs(
         plan, PodRegistry(plan.desired), mask, source.now, goes_back=True
