@@ -268,6 +268,32 @@ def test_a_variable_that_somebody_expands_is_not(command: tuple[str, ...]) -> No
     assert about_command(*command) == {}
 
 
+@pytest.mark.parametrize(
+    ("script", "name"),
+    [
+        pytest.param('ping -c 1 "$DB_HOST"', "DB_HOST", id="unset"),
+        pytest.param("ping -c 1 ${DB_HOST}", "DB_HOST", id="in braces"),
+        pytest.param('A=1; test $A = "$MISSING"', "MISSING", id="beside one that is"),
+        pytest.param('ping "$POD_IP"', None, id="of the container"),
+        pytest.param('ping "${DB_HOST:-db}"', None, id="default"),
+        pytest.param("DB_HOST=$(cat a); ping $DB_HOST", None, id="set by the script"),
+        pytest.param("for HOST_NAME in a b; do ping $HOST_NAME; done", None, id="loop"),
+        pytest.param("read -r LINE < a; test $LINE", None, id="read"),
+        pytest.param(". /etc/profile; test $JAVA_HOME", None, id="another script"),
+        pytest.param("awk '{print $NF}' a", None, id="single quotes"),
+        pytest.param('awk "{print \\$NF}" a', None, id="escaped"),
+        pytest.param('test "$HOSTNAME" = "$HOME"', None, id="of shells"),
+        pytest.param("nc -z $KUBERNETES_SERVICE_HOST 443", None, id="of Kubernetes"),
+        pytest.param("nc -z $DB_SERVICE_HOST $DB_SERVICE_PORT", None, id="of Services"),
+    ],
+)
+def test_a_variable_that_nothing_sets_is_noted(script: str, name: str | None) -> None:
+    found = about_command("sh", "-c", script)
+
+    assert list(found) == ([] if name is None else ["variable-unset"])
+    assert name is None or found["variable-unset"].startswith(f'"${name}" is empty')
+
+
 @pytest.mark.parametrize("word", ["$(HOST)", "$(POD_IP)", "$(OTHER)"])
 @pytest.mark.parametrize("name", ["post_start", "pre_stop"])
 def test_the_kubelet_expands_nothing_in_a_hook(name: str, word: str) -> None:

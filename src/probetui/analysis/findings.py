@@ -127,6 +127,13 @@ FINDING_RULES: Mapping[str, FindingRule] = MappingProxyType({
         "Run a shell that expands it, as in `[sh, -c, 'ping -c 1 \"$POD_IP\"']`; the "
         "kubelet expands `$(NAME)` of plain values, in probes only.",
     ),
+    "variable-unset": FindingRule(
+        Severity.NOTE,
+        "A shell's script of a probe or hook uses a variable that neither it nor the "
+        "container sets.",
+        "Set it in `env`, or give it a default, as in `${NAME:-value}`. If the image "
+        "sets it, all is well.",
+    ),
     "exec-ends-script": FindingRule(
         Severity.WARNING,
         "`exec` ends a shell's script: the tests after it are never made.",
@@ -321,10 +328,19 @@ def _about_command(
     command: Sequence[str], container: Container, path: str, *, is_hook: bool = False
 ) -> Iterator[Finding]:
     # Late: a session shows findings and looks for none in commands.
-    from probetui.analysis.probe_commands import find_in_command  # noqa: PLC0415
+    from probetui.analysis.probe_commands import (  # noqa: PLC0415
+        find_in_command,
+        undefined_variable,
+    )
 
     for rule, message in find_in_command(command, container.env, is_hook=is_hook):
         yield Finding(rule, path, message)
+    if not container.env_from and (name := undefined_variable(command, container.env)):
+        message = (
+            f'"${name}" is empty in this script unless the image sets it: neither the '
+            "container nor the script does"
+        )
+        yield Finding("variable-unset", path, message)
 
 
 def _hooks(container: Container) -> Iterator[tuple[str, LifecycleHandler]]:

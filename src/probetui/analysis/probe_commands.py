@@ -27,7 +27,7 @@ _LANGUAGES = re.compile(
 _SHELL_WORDS = re.compile(r"[|;<>`*]|&&|\$[A-Za-z_{]")
 _OPERATORS = frozenset({"|", "||", "&&", ";", ">", ">>", "<"})
 
-_VARIABLE = re.compile(r"(?<!\$)\$(?:([A-Z_][A-Z0-9_]*)\b|\{([A-Z_][A-Z0-9_]*)\})")
+_VARIABLE = re.compile(r"(?<![$\\])\$(?:([A-Z_][A-Z0-9_]*)\b|\{([A-Z_][A-Z0-9_]*)\})")
 _EXPANSION = re.compile(r"(?<!\$)\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
 _SHOUTED = re.compile(r"[A-Z_][A-Z0-9_]*")
 """A name that no program has: in a shell `$(date)` runs one, `$(POD_IP)` is a slip."""
@@ -43,6 +43,7 @@ _ALWAYS_SET = re.compile(
 """Variables of shells, of runtimes and of Services."""
 
 _DEFAULTED = re.compile(r"\$\{[A-Z_][A-Z0-9_]*:?[-=+?]")
+_SOURCES = re.compile(r"(?:^|[\s;&|({])(?:\.|source|eval)\s")
 _SINGLE_QUOTED = re.compile(r"'[^']*'")
 
 
@@ -82,10 +83,11 @@ def undefined_variable(command: Sequence[str], env: Sequence[EnvVar]) -> str:
     """Return a variable of a shell's script that nothing but the image can set.
 
     Empty if there is none: each is one of the container's, of a shell's or a Service's,
-    or is set or has a default in the script.
+    or is set or has a default in the script. A script that reads another one may get
+    any variable from it.
     """
     script = shell_script(command)
-    if script is None:
+    if script is None or _SOURCES.search(script):
         return ""
     words = [word for match in _ASSIGNED.finditer(script) for word in match.groups("")]
     is_set = {variable.name for variable in env} | set(" ".join(words).split())

@@ -77,6 +77,7 @@ PAGES_OF_FINDINGS: Mapping[str, CauseKind] = MappingProxyType({
     "readiness-gate-unset": K.READINESS_GATE_UNSET,
     "init-waits-for-service": K.WAITS_FOR_INIT_CONTAINER,
     "variable-not-expanded": K.VARIABLE_NOT_EXPANDED,
+    "variable-unset": K.VARIABLE_NOT_EXPANDED,
     "no-object": K.MISSING_CONFIG_MAP,
     "no-key": K.MISSING_CONFIG_MAP,
 })  # fmt: skip
