@@ -72,6 +72,7 @@ UP = frozenset(
         K.STARTUP_NOT_PROBED,
         K.STARTUP_PROBE_FAILS,
         K.STARTUP_PROBE_ERRORS,
+        K.PROBE_MUTED,
         K.READINESS_NOT_PROBED,
         K.READINESS_PROBE_FAILS,
         K.READINESS_PROBE_ERRORS,
@@ -243,7 +244,8 @@ def _of_state(
     if kind is K.NOT_SYNCED and waits_long and not _is_runtime_away(observed):
         yield "nothing is known to keep it"
     status = _status(observed, pod, container)
-    if kind is K.READY and status is False:
+    # A kubelet that waits for the runtime makes no status of a probe's success.
+    if kind is K.READY and status is False and not _is_runtime_away(observed):
         yield "it is not ready, and the answer is ready"
     if status and kind in _NOT_READY and container.probe(ProbeType.STARTUP) is None:
         yield f"it is ready, and the answer is {kind}"

@@ -11,7 +11,8 @@ from probetui.analysis.causes.answer import explain
 from probetui.analysis.causes.cause import OutlookCondition, OutlookEvent
 from probetui.analysis.causes.kinds import CauseKind as Kind
 from probetui.analysis.container_history import SessionHistory
-from probetui.debugger.commands import KillContainer
+from probetui.debugger.commands import KillContainer, MuteProbes
+from probetui.debugger.scope import ALL_PROBES
 from probetui.drive.scenario.behavior import ProbeAnswer
 from probetui.drive.session_journal import JournalLimits, SessionJournal
 from probetui.engine.inputs import DeletePod, ProbeStillRuns
@@ -191,6 +192,14 @@ class TestUp:
         bench = CauseBench(pod, probing=probing(readiness=always(ERRS)))
 
         assert bench.chain(5)[0] is Kind.READINESS_PROBE_ERRORS
+
+    @pytest.mark.parametrize("kind", ["startup", "readiness"])
+    def test_a_probe_that_a_user_has_muted(self, kind: str) -> None:
+        pod = a_pod(a_container(**{f"{kind}_probe": EVERY_SECOND}))
+        bench = CauseBench(pod)
+        bench.send(MuteProbes(ALL_PROBES))
+
+        assert bench.chain(5) == [Kind.PROBE_MUTED]
 
     def test_readiness_needs_successes(self) -> None:
         pod = a_pod(a_container(readiness_probe=a_probe(success_threshold=3)))

@@ -93,6 +93,8 @@ class CauseKind(StrEnum):
     LIVENESS_PROBE_ERRORS = "liveness-probe-errors"
     """Its liveness probe could not be run, which never counts."""
 
+    PROBE_MUTED = "probe-muted"
+    """It waits for a probe whose results a user withholds."""
     PROBE_HANGS = "probe-hangs"
     """A tick of its probe has not ended, and the next one waits for it."""
 

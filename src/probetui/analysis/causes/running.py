@@ -86,8 +86,13 @@ def waits_for_probe(case: WhyCase) -> Cause | None:
     if reason is None:
         return None
     tick = reason.tick
-    kind = _BY_OBSTACLE[reason.probe_type, reason.obstacle]
-    failed = reason.obstacle in {Obstacle.FAILED, Obstacle.ERRORED}
+    is_muted = tick is not None and tick.overridden.muted
+    kind = (
+        CauseKind.PROBE_MUTED
+        if is_muted
+        else _BY_OBSTACLE[reason.probe_type, reason.obstacle]
+    )
+    failed = not is_muted and reason.obstacle in {Obstacle.FAILED, Obstacle.ERRORED}
     last = case.last
     because = probe_hangs(case, reason.probe_type)
     if because is None and tick is not None and failed:
@@ -174,6 +179,8 @@ def liveness_fails(case: WhyCase) -> Cause | None:
     tick = None if last is None else case.last_tick(ProbeType.LIVENESS, last)
     probe = case.container.liveness_probe
     if tick is None or probe is None or tick.result is Result.SUCCESS:
+        return None
+    if tick.overridden.muted:
         return None
     is_error = tick.result is None
     return case.cause(

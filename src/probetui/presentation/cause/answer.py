@@ -54,19 +54,19 @@ _OF_PROBES = frozenset(
 
 _QUIRKS: Mapping[CauseKind, str] = {
     CauseKind.STARTUP_WINDOW: (
-        "It had not started up yet: since 1.35 a container that is restarted at once "
+        "{it} had not started up yet: since 1.35 a container that is restarted at once "
         "counts as started until the next tick of its startup probe, so that its "
         "liveness probe runs too early (the startup window, k/k#141155)."
     ),
     CauseKind.PRE_STOP_HOOK_CUT_OFF: (
-        "Its preStop hook did not end within the grace period and was cut off."
+        "{its} preStop hook did not end within the grace period and was cut off."
     ),
     CauseKind.SIGTERM_IGNORED: (
-        "It did not end on its stop signal within the grace period, so SIGKILL ended "
-        "it."
+        "{it} did not end on its stop signal within the grace period, so SIGKILL "
+        "ended it."
     ),
 }
-
+"""What is odd about a container, `it`, in the words of the answer."""
 
 _SYNC = timedelta(seconds=2)
 """A sync that does nothing but stop a pod's containers begins within this time."""
@@ -172,7 +172,9 @@ def _because(head: Cause, words: Words) -> Iterator[str]:
         yield from cause.evidence.lines
     for cause in head.chain:
         if cause.quirk is not None:
-            yield _QUIRKS[cause.quirk]
+            name = _subject(cause, head)
+            it, its = ("It", "Its") if name == "it" else (name, f"{name}'s")
+            yield _QUIRKS[cause.quirk].format(it=it, its=its)
         yield from _failed_pre_stop(cause, words)
         if cause.kind is CauseKind.BACK_OFF:
             yield from _about_back_off(cause)

@@ -276,6 +276,12 @@ def _errors(state: str) -> Predicate:
     return say
 
 
+def _muted(cause: Cause, words: Words) -> str:
+    is_startup = cause.subject.probe is ProbeType.STARTUP
+    lead = _lead("up" if is_startup else "ready", words)
+    return f"{lead}its {_probe(cause)} probe {words.be} muted, so that nothing counts"
+
+
 def _too_few_successes(cause: Cause, words: Words) -> str:
     run = f"{cause.evidence.count} of {cause.evidence.needed}"
     return f"{words.be} not ready: its readiness probe succeeded {run} times in a row"
@@ -577,6 +583,7 @@ _PREDICATES: Mapping[CauseKind, Predicate] = {
     K.LIVENESS_PROBE_ERRORS: _errors("well"),
     K.READY: _ready,
     K.RUNNING: _running,
+    K.PROBE_MUTED: _muted,
     K.PROBE_HANGS: _hangs,
     K.KILLED_BY_LIVENESS: _killed_by_probe,
     K.KILLED_BY_STARTUP: _killed_by_probe,
