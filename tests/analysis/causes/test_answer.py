@@ -195,7 +195,8 @@ class TestUp:
 
     @pytest.mark.parametrize("kind", ["startup", "readiness"])
     def test_a_probe_that_a_user_has_muted(self, kind: str) -> None:
-        pod = a_pod(a_container(**{f"{kind}_probe": EVERY_SECOND}))
+        probes: dict[str, Any] = {f"{kind}_probe": EVERY_SECOND}
+        pod = a_pod(a_container(**probes))
         bench = CauseBench(pod)
         bench.send(MuteProbes(ALL_PROBES))
 
