@@ -15,13 +15,18 @@ from probetui.cli.session.ending import remove_session_pods
 from probetui.debugger.commands import (
     ClearBackoff,
     InjectContainerFault,
+    Injected,
+    InjectResults,
     KillContainer,
+    MuteProbes,
     PauseProbes,
     RestartContainer,
     ResumeProbes,
     StepProbe,
     TriggerProbe,
+    UnmuteProbes,
 )
+from probetui.debugger.scope import ALL_PROBES, Scope
 from probetui.drive.executor import Executor
 from probetui.drive.realtime import RealtimeSession
 from probetui.engine.engine import Engine
@@ -167,6 +172,11 @@ class _Run:
             ClearBackoff(*where),
             InjectContainerFault(*where, random.choice(tuple(Fault))),
             TriggerProbe(ProbeKey(*where, kind)),
+            InjectResults(
+                ProbeKey(*where, kind), (random.choice(tuple(Injected)),) * 3
+            ),
+            MuteProbes(Scope(pod.uid, container.name)),
+            UnmuteProbes(ALL_PROBES),
             PauseProbes(),
             StepProbe(),
             ResumeProbes(),

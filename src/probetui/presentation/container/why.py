@@ -488,7 +488,9 @@ def explain_backoff(context: WhyContext) -> Explanation | None:
     if history.decision is None or not history.decision.waits or not history.instances:
         return None
     last = history.instances[-1]
-    if last.exited is not None:
+    began_at = last.created_at or last.started_at
+    has_ended_wait = began_at is not None and began_at >= history.decision.at
+    if last.exited is not None or has_ended_wait:
         return None
     sentences = tuple(backoff_sentences(history, last, context.view, context))
     return Explanation(f"Back-off of {context.shown_name}", sentences)
