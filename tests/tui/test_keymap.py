@@ -110,17 +110,17 @@ def test_actions_that_are_never_active_together_can_share_a_key() -> None:
 
 
 def test_actions_that_share_a_key_change_together() -> None:
-    keymap, problems = read_keymap({"time.pause": "P"})
+    keymap, problems = read_keymap({"time.pause": "Y"})
 
     assert problems == []
-    assert keymap == {"time.pause": "P", "time.resume": "P"}
+    assert keymap == {"time.pause": "Y", "time.resume": "Y"}
 
 
 @pytest.mark.parametrize(
     ("is_paused", "keys", "sent"),
     [
-        pytest.param(False, ("P",), [PauseProbes()], id="the new key"),
-        pytest.param(True, ("P",), [ResumeProbes()], id="the one that shares it"),
+        pytest.param(False, ("Y",), [PauseProbes()], id="the new key"),
+        pytest.param(True, ("Y",), [ResumeProbes()], id="the one that shares it"),
         pytest.param(False, ("space",), [], id="not the old one"),
         pytest.param(False, ("t",), [StepProbe()], id="a key of another action"),
     ],
@@ -131,7 +131,7 @@ async def test_other_keys_do_what_the_old_ones_did(
     sent: list[Command],
 ) -> None:
     keymap, _ = read_keymap(
-        {"time.pause": "P", "time.step": "t", "probe.trigger": "full_stop"}
+        {"time.pause": "Y", "time.step": "t", "probe.trigger": "full_stop"}
     )
     session = FakeSession(paused() if is_paused else failing())
     app = an_app(session, keymap=keymap)
@@ -143,7 +143,7 @@ async def test_other_keys_do_what_the_old_ones_did(
 
 
 async def test_footer_and_help_show_other_keys() -> None:
-    keymap, _ = read_keymap({"time.pause": "P"})
+    keymap, _ = read_keymap({"time.pause": "Y"})
     app = an_app(failing(), keymap=keymap)
     async with app.run_test(size=(80, 40)) as pilot:
         footer = screen_lines(app)[-1]
@@ -151,8 +151,8 @@ async def test_footer_and_help_show_other_keys() -> None:
         await pilot.pause()
         text = screen_text(app)
 
-    assert "P pause" in footer
-    assert " P        Pause all probes" in text
+    assert "Y pause" in footer
+    assert " Y        Pause all probes" in text
 
 
 @pytest.mark.parametrize(

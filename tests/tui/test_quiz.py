@@ -9,7 +9,7 @@ from probetui.debugger.commands import PauseProbes, ResumeProbes
 from probetui.tui.app import ProbetuiApp
 from probetui.tui.host_services import CurrentLesson, HostServices
 from probetui.tui.screens.dialogs import QuizScreen
-from tests.tui.app_harness import an_app, screen_text
+from tests.tui.app_harness import an_app, screen_lines, screen_text
 from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import failing, running
 
@@ -56,6 +56,17 @@ async def test_nothing_is_asked_of_a_session_that_the_user_has_paused() -> None:
         await pilot.pause()
         assert session.sent == []
     assert quiz.question is None
+
+
+async def test_the_keys_to_try_come_first_in_the_footer() -> None:
+    lesson = CurrentLesson(
+        "liveness", "Watch.", 1, 14, print, "w says why; R clears; m mutes it."
+    )
+    app = an_app(failing(), host=HostServices(lesson=lesson))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        footer = screen_lines(app)[-1].split()
+    assert set(footer[:4:2]) == {"w", "m"}
 
 
 async def test_escape_goes_on_without_an_answer() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Container, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 from textual.binding import ActiveBinding
 from textual.keys import key_to_character
 
@@ -36,6 +38,11 @@ GROUPS = {
 }
 """The headings of the help."""
 
+
+_FIRST = -1
+"""The position in the footer before all that the table of actions has."""
+
+_CLAUSE = re.compile(r"(?:^|[.:;,] )(\S+)")
 
 _SLOT_WIDTHS: dict[str, int] = {}
 for _action in ACTIONS_BY_ID.values():
@@ -112,7 +119,27 @@ def active_labels(bindings: Mapping[str, ActiveBinding]) -> list[KeyLabel]:
     ]
 
 
-def footer_labels(bindings: Mapping[str, ActiveBinding]) -> list[KeyLabel]:
-    """Return the labels of the footer, most useful first."""
-    shown = [label for label in active_labels(bindings) if label.footer]
-    return sorted(shown, key=lambda label: label.footer)
+def footer_labels(
+    bindings: Mapping[str, ActiveBinding], first: Container[str] = ()
+) -> list[KeyLabel]:
+    """Return the labels of the footer, most useful first.
+
+    Args:
+        bindings: the keys that work now.
+        first: the labels of keys that come before all others.
+    """
+    shown = [
+        replace(label, footer=_FIRST) if label.keys[0] in first else label
+        for label in active_labels(bindings)
+    ]
+    return sorted(
+        (label for label in shown if label.footer), key=lambda label: label.footer
+    )
+
+
+def keys_of_exercise(text: str) -> Container[str]:
+    """Return the words with which the clauses of a lesson's exercise begin.
+
+    Those are its keys, such as `w` and `m` of "w says why; m mutes the probe".
+    """
+    return frozenset(_CLAUSE.findall(text))

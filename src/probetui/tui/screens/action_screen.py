@@ -10,7 +10,7 @@ from textual.screen import Screen
 
 from probetui.k8s.probe import ProbeType
 from probetui.tui.actions.action import KeyContext
-from probetui.tui.actions.key_labels import footer_labels
+from probetui.tui.actions.key_labels import footer_labels, keys_of_exercise
 from probetui.tui.actions.table import ACTIONS, bindings
 from probetui.tui.messages import ProbeRequested, StripEndRequested, StripTickRequested
 from probetui.tui.panes.bars import KeyLine
@@ -92,4 +92,6 @@ class ActionScreen(StatefulScreen, MinimumSizeScreen[None], inherit_bindings=Fal
 
     def _show_keys(self, _screen: Screen[None]) -> None:
         focused = "" if self.focused is None else self.focused.id
-        self.key_line.show(footer_labels(self.active_bindings), focused)
+        lesson = self.ui_state.host.lesson
+        first = () if lesson is None else keys_of_exercise(lesson.exercise)
+        self.key_line.show(footer_labels(self.active_bindings, first), focused)
