@@ -91,6 +91,7 @@ def explain_answer(answer: WhyAnswer, name: str, view: View) -> Iterator[Explana
         )
         return
     if answer.leads_with_last_end and answer.last_end is not None:
+        said = tuple(_because(answer.last_end, present))
         yield Explanation(
             _lead(
                 f"{_instance_of(answer.last_end).capitalize()} of {name}",
@@ -98,9 +99,9 @@ def explain_answer(answer: WhyAnswer, name: str, view: View) -> Iterator[Explana
                 present,
             ),
             (
-                *_because(answer.last_end, present),
+                *said,
                 f"The container {predicate(answer.now, present)}.",
-                *_because(answer.now, present),
+                *(line for line in _because(answer.now, present) if line not in said),
             ),
         )
         return
