@@ -47,7 +47,7 @@ def assert_restored(tty: Terminal) -> None:
 def test_the_demo_is_shown_handles_keys_and_restores_the_terminal(
     program: Program, tty: Terminal
 ) -> None:
-    tty.enter(f"{PROGRAM} demo readiness; echo status $?")
+    tty.enter(f"{PROGRAM} demo readiness --no-quiz; echo status $?")
     tty.wait_for("readiness/app", "Running", "✓ ok")
     assert tty.is_covered
 
@@ -75,7 +75,7 @@ def test_the_demo_is_shown_handles_keys_and_restores_the_terminal(
 def test_a_shell_suspends_the_screen_until_it_exits(
     tty: Terminal,
 ) -> None:
-    tty.enter(f"{PROGRAM} demo readiness; echo status $?")
+    tty.enter(f"{PROGRAM} demo readiness --no-quiz; echo status $?")
     tty.wait_for("readiness/app", "Running", "✓ ok")
 
     tty.type("s")
@@ -94,7 +94,7 @@ def test_a_shell_suspends_the_screen_until_it_exits(
 def test_the_next_lesson_starts_without_the_shell_and_without_earlier_keys(
     program: Program, tty: Terminal
 ) -> None:
-    tty.enter(f"{PROGRAM} demo readiness; echo status $?")
+    tty.enter(f"{PROGRAM} demo readiness --no-quiz; echo status $?")
     tty.wait_for(f"2 of {LESSONS}", "Running")
 
     tty.type("}")
@@ -111,7 +111,7 @@ def test_the_next_lesson_starts_without_the_shell_and_without_earlier_keys(
 
 
 def test_a_restart_is_shown_on_the_screen(tty: Terminal) -> None:
-    tty.enter(f"{PROGRAM} demo; echo status $?")
+    tty.enter(f"{PROGRAM} demo --no-quiz; echo status $?")
 
     tty.wait_for(
         "Liveness probe failed: cat: healthy", "KILL ", "RESTART 1", "restarts 1"
@@ -135,7 +135,7 @@ def test_a_met_condition_closes_the_screen(tty: Terminal) -> None:
 def test_a_signal_restores_the_terminal_and_stops_the_containers(
     program: Program, tty: Terminal, name: str, status: int
 ) -> None:
-    tty.enter(f"{PROGRAM} demo readiness; echo status $?")
+    tty.enter(f"{PROGRAM} demo readiness --no-quiz; echo status $?")
     tty.wait_for("Running")
 
     program.signal(name)
@@ -146,7 +146,7 @@ def test_a_signal_restores_the_terminal_and_stops_the_containers(
 
 
 def test_the_program_can_be_suspended_and_resumed(tty: Terminal) -> None:
-    tty.enter(f"{PROGRAM} demo readiness")
+    tty.enter(f"{PROGRAM} demo readiness --no-quiz")
     tty.wait_for("Running")
 
     tty.type("C-z")
