@@ -75,7 +75,7 @@ PICTURES = {
     "back-off": Picture("shop", 118.4),
     "flapping": Picture("flapping", 97.4, (), SHORT),
     "twelve-pods": Picture("twelve", 127.4),
-    "lanes": Picture("shop", 127.4, ("L",)),
+    "cards": Picture("shop", 127.4, ("L",)),
     "step": Picture("shop", 127.4, ("Q", "greater_than_sign"), (120, 34)),
     "why": Picture("shop", 127.4, ("w",), (120, 26)),
     **{

@@ -208,7 +208,7 @@ ROWS: Mapping[str, Row] = {
     ),
     "--color": Row(("--color", "sometimes"), USAGE, "auto"),
     "--ascii": Row(("--ascii",)),
-    "--lanes": Row(("--lanes",)),
+    "--lanes": Row(("--no-lanes",)),
     "--present": Row(("--present",)),
     "--no-motion": Row(("--no-motion",)),
     "--no-mouse": Row(("--no-mouse",)),

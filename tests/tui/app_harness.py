@@ -33,6 +33,11 @@ def an_app(
     )
 
 
+def an_app_of_cards(*parts: Any, **options: Any) -> ProbetuiApp:
+    """Return an app as `an_app` does, with cards in place of lanes."""
+    return an_app(*parts, lanes=False, **options)
+
+
 def screen_lines(app: App[None]) -> list[str]:
     """Return the lines of the screen."""
     strips = app.screen._compositor.render_strips()

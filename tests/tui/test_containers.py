@@ -15,7 +15,7 @@ from probetui.tui.panes.container_table import ContainerTable
 from probetui.tui.styled_text import StyledLine
 from tests.ticks import DEMO_KEY, LIVENESS, changed_tick
 from tests.tui.app_harness import (
-    an_app,
+    an_app_of_cards,
     line_with,
     screen_lines,
     screen_text,
@@ -64,7 +64,7 @@ async def test_selection_and_position_are_kept_when_everything_is_published_agai
     None
 ):
     session = FakeSession(many())
-    app = an_app(session)
+    app = an_app_of_cards(session)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press(*["j"] * 20)
         before = screen_lines(app)
@@ -78,7 +78,7 @@ async def test_selection_and_position_are_kept_when_everything_is_published_agai
 
 async def test_selection_and_position_are_kept_when_an_earlier_pod_is_removed() -> None:
     session = FakeSession(many())
-    app = an_app(session)
+    app = an_app_of_cards(session)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press(*["j"] * 20)
         before = screen_lines(app)
@@ -92,7 +92,7 @@ async def test_selection_and_position_are_kept_when_an_earlier_pod_is_removed() 
 
 async def test_a_new_pod_does_not_change_the_selection() -> None:
     session = FakeSession(many(range(5)))
-    app = an_app(session)
+    app = an_app_of_cards(session)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("j", "j")
         session.publish(many([9, *range(5)]))
@@ -103,7 +103,7 @@ async def test_a_new_pod_does_not_change_the_selection() -> None:
 
 async def test_none_is_selected_when_the_selected_pod_is_removed() -> None:
     session = FakeSession(many(range(5)))
-    app = an_app(session)
+    app = an_app_of_cards(session)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("j", "j")
         session.publish(many([0, 2, 3]))
@@ -119,7 +119,7 @@ async def test_none_is_selected_when_the_selected_pod_is_removed() -> None:
 
 async def test_nothing_is_selected_when_every_pod_is_removed() -> None:
     session = FakeSession(many(range(5)))
-    app = an_app(session)
+    app = an_app_of_cards(session)
     async with app.run_test(size=SIZE) as pilot:
         session.publish(a_snapshot())
         await pilot.pause()
@@ -130,7 +130,7 @@ async def test_nothing_is_selected_when_every_pod_is_removed() -> None:
 
 async def test_a_publication_does_not_undo_scrolling_with_the_mouse_wheel() -> None:
     session = FakeSession(many())
-    app = an_app(session)
+    app = an_app_of_cards(session)
     async with app.run_test(size=SIZE) as pilot:
         table = app.screen.query_one(ContainerTable)
         turn_the_wheel(table, 5)
@@ -153,7 +153,7 @@ async def test_only_visible_lines_are_formatted() -> None:
             return super().row(index)
 
     session = FakeSession(many(range(500)))
-    app = an_app(session)
+    app = an_app_of_cards(session)
     async with app.run_test(size=SIZE) as pilot:
         table = app.screen.query_one(ContainerTable)
         table.__class__ = Counting
@@ -180,7 +180,7 @@ async def test_only_visible_lines_are_formatted() -> None:
 async def test_a_filter_shows_its_matches_while_it_is_typed(
     typed: str, hits: str
 ) -> None:
-    app = an_app(failing())
+    app = an_app_of_cards(failing())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("slash", *typed)
         await pilot.pause()
@@ -189,7 +189,7 @@ async def test_a_filter_shows_its_matches_while_it_is_typed(
 
 
 async def test_an_invalid_filter_is_reported_and_hides_nothing() -> None:
-    app = an_app(failing())
+    app = an_app_of_cards(failing())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("slash", *"web(")
         await pilot.pause()
@@ -200,7 +200,7 @@ async def test_an_invalid_filter_is_reported_and_hides_nothing() -> None:
 
 async def test_typed_letters_are_text_even_if_they_are_keys() -> None:
     session = FakeSession(failing())
-    app = an_app(session)
+    app = an_app_of_cards(session)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("slash", *"qtr?u.", "space", "f8")
         await pilot.pause()
@@ -212,7 +212,7 @@ async def test_typed_letters_are_text_even_if_they_are_keys() -> None:
 
 
 async def test_escape_clears_the_filter_and_restores_the_selection() -> None:
-    app = an_app(failing())
+    app = an_app_of_cards(failing())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("slash", *"cache")
         await pilot.pause()
@@ -228,7 +228,7 @@ async def test_escape_clears_the_filter_and_restores_the_selection() -> None:
 
 async def test_a_filter_survives_publications_and_is_cleared_with_escape() -> None:
     session = FakeSession(failing())
-    app = an_app(session)
+    app = an_app_of_cards(session)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("slash", *"shop", "enter", "j")
         session.publish(failing())
@@ -245,7 +245,7 @@ async def test_a_filter_survives_publications_and_is_cleared_with_escape() -> No
 
 async def test_a_container_that_starts_to_match_becomes_visible() -> None:
     session = FakeSession(many(range(3)))
-    app = an_app(session)
+    app = an_app_of_cards(session)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("slash", *"crash", "enter")
         crashed = a_container_snapshot(
@@ -265,7 +265,7 @@ async def test_a_container_that_starts_to_match_becomes_visible() -> None:
 
 
 async def test_the_exit_of_the_previous_instance_is_shown_if_there_is_room() -> None:
-    app = an_app(failing())
+    app = an_app_of_cards(failing())
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("z")
         await pilot.pause()
@@ -285,7 +285,7 @@ HEADS = ("NAME", "STATE", "RST", "LIVE", "READY", "START", "NEXT")
 async def test_every_container_has_one_row_below_heads_at_every_width(
     size: tuple[int, int],
 ) -> None:
-    app = an_app(failing())
+    app = an_app_of_cards(failing())
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
         lines = screen_lines(app)
@@ -321,7 +321,7 @@ async def test_a_state_is_in_full_or_a_short_word_and_never_cut(
         DEMO, a_container_snapshot(DEMO.containers[0], state=Waiting(state))
     )
     for width, words in ((80, at_80), (120, at_120)):
-        app = an_app(a_snapshot(pod))
+        app = an_app_of_cards(a_snapshot(pod))
         async with app.run_test(size=(width, 40)) as pilot:
             await pilot.pause()
 
@@ -329,7 +329,7 @@ async def test_a_state_is_in_full_or_a_short_word_and_never_cut(
 
 
 async def test_conditions_that_are_not_true_are_below_a_list_with_room() -> None:
-    app = an_app(failing())
+    app = an_app_of_cards(failing())
     async with app.run_test(size=(200, 50)) as pilot:
         await pilot.pause()
 
@@ -342,7 +342,7 @@ async def test_conditions_side_by_side_are_whole_or_without_their_reason(
     width: int,
 ) -> None:
     pods = (demo(pod={"status": shop().status}), shop())
-    app = an_app(a_snapshot(*pods))
+    app = an_app_of_cards(a_snapshot(*pods))
     async with app.run_test(size=(width, 50)):
         shown = screen_text(app)
 
@@ -351,7 +351,7 @@ async def test_conditions_side_by_side_are_whole_or_without_their_reason(
 
 
 async def test_conditions_of_pods_that_a_filter_hides_are_hidden_too() -> None:
-    app = an_app(failing())
+    app = an_app_of_cards(failing())
     async with app.run_test(size=(200, 50)) as pilot:
         await pilot.press("slash", *"shop", "enter")
         await pilot.pause()
@@ -361,7 +361,7 @@ async def test_conditions_of_pods_that_a_filter_hides_are_hidden_too() -> None:
 
 
 async def test_a_long_list_has_the_conditions_of_the_selected_pod_or_none() -> None:
-    app = an_app(failing())
+    app = an_app_of_cards(failing())
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("z", "j")
         await pilot.pause()
@@ -375,7 +375,7 @@ async def test_a_long_list_has_the_conditions_of_the_selected_pod_or_none() -> N
 
 
 async def test_names_and_lengths_of_delays_are_whole_at_80_columns() -> None:
-    app = an_app(failing())
+    app = an_app_of_cards(failing())
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
 
@@ -392,7 +392,7 @@ async def test_names_and_lengths_of_delays_are_whole_at_80_columns() -> None:
     ],
 )
 async def test_the_selection_has_a_mark_at_every_width(width: int, words: str) -> None:
-    app = an_app(failing())
+    app = an_app_of_cards(failing())
     async with app.run_test(size=(width, 24)) as pilot:
         await pilot.press("j", "j")
         await pilot.pause()
@@ -412,7 +412,7 @@ async def test_the_selection_has_a_mark_at_every_width(width: int, words: str) -
 async def test_the_selected_row_has_the_tint_of_its_state(
     letters: str, presses: list[str], tint: str
 ) -> None:
-    app = an_app(a_snapshot(demo(letters), shop()))
+    app = an_app_of_cards(a_snapshot(demo(letters), shop()))
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press(*presses)
         await pilot.pause()
@@ -423,7 +423,7 @@ async def test_the_selected_row_has_the_tint_of_its_state(
 
 
 async def test_n_goes_to_the_next_match_after_the_filter_is_cleared() -> None:
-    app = an_app(failing())
+    app = an_app_of_cards(failing())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("slash", *"shop/(web|worker)", "enter", "escape", "g", "j")
         places = []
@@ -436,7 +436,7 @@ async def test_n_goes_to_the_next_match_after_the_filter_is_cleared() -> None:
 
 
 async def test_n_does_nothing_without_a_search() -> None:
-    app = an_app(failing())
+    app = an_app_of_cards(failing())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("n", "N")
         await pilot.pause()
@@ -447,7 +447,7 @@ async def test_n_does_nothing_without_a_search() -> None:
 async def test_labels_of_pods_filter_containers() -> None:
     front, back = pods(1, 2)
     front = replace(front, pod=replace(front.pod, labels={"app": "web"}))
-    app = an_app(a_snapshot(front, back))
+    app = an_app_of_cards(a_snapshot(front, back))
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("slash", *"-l app=web", "enter")
         await pilot.pause()
@@ -458,7 +458,7 @@ async def test_labels_of_pods_filter_containers() -> None:
 
 
 async def test_invalid_labels_are_reported_while_they_are_typed() -> None:
-    app = an_app(many(range(2)))
+    app = an_app_of_cards(many(range(2)))
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("slash", *"-l =web")
         await pilot.pause()
@@ -503,7 +503,7 @@ def with_long_names() -> Snapshot:
 async def test_long_names_can_be_distinguished_by_their_ends(
     size: tuple[int, int], names_end: int
 ) -> None:
-    app = an_app(with_long_names())
+    app = an_app_of_cards(with_long_names())
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
 
@@ -513,7 +513,7 @@ async def test_long_names_can_be_distinguished_by_their_ends(
 
 
 async def test_a_long_name_leaves_room_for_the_kinds_of_probes() -> None:
-    app = an_app(with_long_names())
+    app = an_app_of_cards(with_long_names())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()
 
@@ -523,7 +523,7 @@ async def test_a_long_name_leaves_room_for_the_kinds_of_probes() -> None:
 
 
 async def test_long_output_is_wrapped_below_its_beginning() -> None:
-    app = an_app(with_long_names())
+    app = an_app_of_cards(with_long_names())
     async with app.run_test(size=(80, 50)) as pilot:
         await pilot.press("enter")
         await pilot.pause()
@@ -577,7 +577,7 @@ async def test_a_name_has_the_room_of_columns_that_no_container_needs(
         a_probe_snapshot(ProbeKey(DEMO.uid, "app", kind), LIVENESS) for kind in kinds
     ]
     shown = a_pod_snapshot(pod, a_container_snapshot(Container("app"), *probes))
-    app = an_app(FakeSession(a_snapshot(shown)))
+    app = an_app_of_cards(FakeSession(a_snapshot(shown)))
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
         lines = screen_lines(app)

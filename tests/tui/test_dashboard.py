@@ -8,7 +8,7 @@ from textual.widgets._toast import Toast
 from probetui.tui.app import ProbetuiApp
 from probetui.tui.panes.pane import Pane
 from probetui.tui.screens.main import grid_rows
-from tests.tui.app_harness import an_app, line_with, screen_lines, screen_text
+from tests.tui.app_harness import an_app_of_cards, line_with, screen_lines, screen_text
 from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import SCENES, failing, paused, pulling, running
 
@@ -39,7 +39,7 @@ def test_list_and_ticks_have_limited_rows_and_events_get_the_rest(
 async def test_list_card_and_events_are_visible_at_every_size(
     size: tuple[int, int],
 ) -> None:
-    app = an_app(failing())
+    app = an_app_of_cards(failing())
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
         panes = {pane.id: pane.size for pane in app.screen.query(Pane) if pane.display}
@@ -54,7 +54,7 @@ async def test_list_card_and_events_are_visible_at_every_size(
 
 @pytest.mark.parametrize("width", [160, 200])
 async def test_there_is_no_log_pane_without_logs(width: int) -> None:
-    app = an_app(failing())
+    app = an_app_of_cards(failing())
     async with app.run_test(size=(width, 45)) as pilot:
         await pilot.pause()
 
@@ -63,7 +63,7 @@ async def test_there_is_no_log_pane_without_logs(width: int) -> None:
 
 
 async def test_only_the_focused_pane_has_a_frame_and_nothing_moves() -> None:
-    app = an_app(failing())
+    app = an_app_of_cards(failing())
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
         on_containers = screen_lines(app)
@@ -106,7 +106,7 @@ async def test_keys_of_the_footer_keep_their_place_when_the_state_changes(
 ) -> None:
     assert callable(other)
     session = FakeSession(running())
-    app = an_app(session)
+    app = an_app_of_cards(session)
     async with app.run_test(size=(width, 40)) as pilot:
         await pilot.pause()
         before = key_places(app)
@@ -121,7 +121,7 @@ async def test_keys_of_the_footer_keep_their_place_when_the_state_changes(
 
 async def test_a_disabled_key_cannot_be_clicked() -> None:
     session = FakeSession(running())
-    app = an_app(session)
+    app = an_app_of_cards(session)
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
         session.publish(pulling())
@@ -137,7 +137,7 @@ async def test_a_disabled_key_cannot_be_clicked() -> None:
 @pytest.mark.sweep
 @pytest.mark.parametrize("width", range(60, 240, 7))
 async def test_the_footer_cuts_no_word(width: int) -> None:
-    app = an_app(failing())
+    app = an_app_of_cards(failing())
     async with app.run_test(size=(width, 24)) as pilot:
         await pilot.pause()
         footer = screen_lines(app)[-1]
@@ -151,7 +151,7 @@ def messages(app: ProbetuiApp) -> list[str]:
 
 
 async def test_messages_take_a_row_each_over_the_header_and_two_at_most() -> None:
-    app = an_app(failing())
+    app = an_app_of_cards(failing())
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
         for text in ("one", "two", "two", "three", "three"):
             app.notify(text)
@@ -168,7 +168,7 @@ async def test_messages_take_a_row_each_over_the_header_and_two_at_most() -> Non
 
 async def test_a_message_does_not_hide_the_badge_of_the_header() -> None:
     text = "plain processes are not isolated, and you are root"
-    app = an_app(failing())
+    app = an_app_of_cards(failing())
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         badge = screen_lines(app)[0].partition("]")[0] + "]"
         app.notify(text)
@@ -186,7 +186,7 @@ async def test_a_message_does_not_hide_the_badge_of_the_header() -> None:
 
 
 async def test_a_message_too_long_for_two_rows_takes_the_whole_width() -> None:
-    app = an_app(failing())
+    app = an_app_of_cards(failing())
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         app.notify("word " * 20)
         await pilot.pause()
@@ -203,7 +203,7 @@ async def test_no_title_or_column_head_is_cut_in_any_state(
     size: tuple[int, int], scene: object
 ) -> None:
     assert callable(scene)
-    app = an_app(scene())
+    app = an_app_of_cards(scene())
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
 

@@ -14,6 +14,7 @@ from probetui.tui.panes.event_pane import EventPane
 from tests.ticks import DEMO_KEY, LIVENESS, NOW, demo_ticks, history
 from tests.tui.app_harness import (
     an_app,
+    an_app_of_cards,
     line_with,
     screen_lines,
     screen_text,
@@ -233,7 +234,7 @@ async def test_five_events_are_visible_at_80x24_with_any_number_of_containers() 
     entries = [an_event(number) for number in range(100)]
     lost = NOW - timedelta(seconds=8)
     snapshot = a_snapshot(demo(), shop(), entries=entries, runtime_lost_since=lost)
-    async with an_app(snapshot).run_test(size=SIZE) as pilot:
+    async with an_app_of_cards(snapshot).run_test(size=SIZE) as pilot:
         shown = numbers(screen_lines(pilot.app))
 
     assert shown[-5:] == list(range(95, 100))
@@ -312,7 +313,7 @@ async def test_an_object_is_not_cut_if_messages_leave_room(
 
 
 async def test_changes_of_state_are_hidden_until_a_key_shows_them() -> None:
-    app = an_app(failing())
+    app = an_app_of_cards(failing())
     async with app.run_test(size=SIZE) as pilot:
         before = screen_text(app)
         await pilot.press("h")

@@ -116,7 +116,7 @@ async def open_screen(
 ) -> AsyncIterator[User]:
     """Open the screen on a session that is paused at its beginning."""
     session.send(PauseProbes())
-    options = ScreenOptions(zone=UTC, motion=False, read_only=read_only)
+    options = ScreenOptions(zone=UTC, lanes=False, motion=False, read_only=read_only)
     app = ProbetuiApp(session, options=options)
     async with asyncio.TaskGroup() as tasks:
         task = tasks.create_task(session.run())

@@ -39,7 +39,13 @@ from probetui.tui.screens.help import HelpScreen
 from probetui.tui.screens.main import MainScreen
 from probetui.tui.screens.sizes import MOST
 from tests.ticks import DEMO_KEY
-from tests.tui.app_harness import an_app, line_with, screen_lines, screen_text
+from tests.tui.app_harness import (
+    an_app,
+    an_app_of_cards,
+    line_with,
+    screen_lines,
+    screen_text,
+)
 from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import SCENES, failing, paused, pulling
 from tests.tui.snapshots import DEMO, SHOP, a_snapshot
@@ -106,7 +112,7 @@ async def test_keys_select_a_container(keys: tuple[str, ...], name: str) -> None
 async def test_keys_move_the_focus_between_panes(
     keys: tuple[str, ...], title: str
 ) -> None:
-    _, lines = await press_on(failing(), *keys)
+    _, lines = await press_on(failing(), *keys, lanes=False)
 
     assert title in focused(lines)
 
@@ -148,7 +154,7 @@ async def test_the_selected_kind_of_probe_is_kept_for_other_containers() -> None
     ],
 )
 async def test_a_pane_can_be_maximized(keys: tuple[str, ...], title: str) -> None:
-    _, lines = await press_on(failing(), *keys)
+    _, lines = await press_on(failing(), *keys, lanes=False)
 
     assert title in lines[1]
     assert lines[-2].startswith("┗")
@@ -229,7 +235,7 @@ async def test_a_read_only_screen_sends_no_commands_and_shows_no_keys_for_them()
 
 async def test_times_have_three_formats() -> None:
     shown = []
-    app = an_app(failing())
+    app = an_app_of_cards(failing())
     async with app.run_test(size=SIZE) as pilot:
         for _ in range(4):
             shown.append(line_with(app, "why ").split()[1])

@@ -9,7 +9,13 @@ import pytest
 from probetui.tui.app import ProbetuiApp
 from probetui.tui.panes.container_table import ContainerTable
 from probetui.tui.styled_text import StyledLine
-from tests.tui.app_harness import an_app, line_with, screen_lines, screen_text
+from tests.tui.app_harness import (
+    an_app,
+    an_app_of_cards,
+    line_with,
+    screen_lines,
+    screen_text,
+)
 from tests.tui.fake_session import FakeSession
 from tests.tui.history_scenes import steady, stopping, waiting
 from tests.tui.scenes import empty, failing
@@ -21,7 +27,7 @@ SIZE = (120, 40)
 
 
 async def test_a_key_shows_lanes_and_the_same_key_the_cards_again() -> None:
-    app = an_app(steady(), motion=False)
+    app = an_app_of_cards(steady(), motion=False)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()
         before = screen_text(app)
@@ -38,7 +44,7 @@ async def test_a_key_shows_lanes_and_the_same_key_the_cards_again() -> None:
 
 
 async def test_the_past_and_the_kill_to_come_are_on_one_axis() -> None:
-    app = an_app(steady(), ascii=True)
+    app = an_app_of_cards(steady(), ascii=True)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("L")
         await pilot.pause()
@@ -51,7 +57,7 @@ async def test_the_past_and_the_kill_to_come_are_on_one_axis() -> None:
 
 
 async def test_keys_change_how_much_time_a_cell_stands_for() -> None:
-    app = an_app(steady())
+    app = an_app_of_cards(steady())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("L")
         await pilot.pause()
@@ -68,7 +74,7 @@ async def test_keys_change_how_much_time_a_cell_stands_for() -> None:
 
 
 async def test_without_lanes_these_keys_do_nothing() -> None:
-    app = an_app(steady(), motion=False)
+    app = an_app_of_cards(steady(), motion=False)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()
         before = screen_text(app)
@@ -79,7 +85,7 @@ async def test_without_lanes_these_keys_do_nothing() -> None:
 
 
 async def test_an_older_tick_is_marked_in_the_lane_of_its_probe() -> None:
-    app = an_app(steady())
+    app = an_app_of_cards(steady())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("L", "left", "left")
         await pilot.pause()
@@ -95,7 +101,7 @@ async def test_an_older_tick_is_marked_in_the_lane_of_its_probe() -> None:
 
 
 async def test_the_axis_goes_back_to_a_tick_that_is_long_ago() -> None:
-    app = an_app(steady())
+    app = an_app_of_cards(steady())
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("L", *["left"] * 20)
         await pilot.pause()
@@ -112,7 +118,7 @@ async def test_only_lanes_in_sight_are_drawn() -> None:
             return super().row(index)
 
     session = FakeSession(many(range(500)))
-    app = an_app(session)
+    app = an_app_of_cards(session)
     async with app.run_test(size=SIZE) as pilot:
         app.screen.query_one(ContainerTable).__class__ = Counting
         await pilot.press("L")
@@ -134,7 +140,7 @@ async def test_only_lanes_in_sight_are_drawn() -> None:
 async def test_lanes_fit_into_every_size(
     scene: Callable[[], object], size: tuple[int, int]
 ) -> None:
-    app = an_app(scene())  # type: ignore[arg-type]  # all scenes are snapshots
+    app = an_app_of_cards(scene())
     async with app.run_test(size=size) as pilot:
         await pilot.press("L")
         await pilot.pause()
@@ -144,7 +150,7 @@ async def test_lanes_fit_into_every_size(
 
 
 async def test_lanes_can_be_shown_from_the_start() -> None:
-    app = an_app(steady(), lanes=True)
+    app = an_app(steady())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()
         text = screen_text(app)
@@ -169,7 +175,7 @@ class TestPictures:
     def test_a_container_that_fails(
         self, picture: Compare, size: tuple[int, int]
     ) -> None:
-        assert picture(an_app(steady()), size, ("L",))
+        assert picture(an_app_of_cards(steady()), size, ("L",))
 
     @pytest.mark.parametrize(
         "scene",
@@ -180,7 +186,7 @@ class TestPictures:
         ],
     )
     def test_other_states(self, picture: Compare, scene: Callable[[], object]) -> None:
-        assert picture(an_app(scene()), SIZE, ("L",))  # type: ignore[arg-type]  # all scenes are snapshots
+        assert picture(an_app_of_cards(scene()), SIZE, ("L",))
 
     def test_ascii(self, picture: Compare) -> None:
-        assert picture(an_app(stopping(), ascii=True), SIZE, ("L",))
+        assert picture(an_app_of_cards(stopping(), ascii=True), SIZE, ("L",))

@@ -21,7 +21,7 @@ from probetui.tui.panes.subject_panes import SubjectPane
 from probetui.tui.screens.sizes import TOO_SMALL
 from probetui.tui.view_model import is_counting
 from tests.ticks import NOW, changed_tick
-from tests.tui.app_harness import an_app, line_with, screen_lines, screen_text
+from tests.tui.app_harness import an_app_of_cards, line_with, screen_lines, screen_text
 from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import failing, running, runtime_lost
 from tests.tui.snapshots import (
@@ -41,7 +41,7 @@ def later(snapshot: Snapshot, seconds: float) -> Snapshot:
 
 async def test_a_published_snapshot_is_shown() -> None:
     session = FakeSession(running())
-    app = an_app(session)
+    app = an_app_of_cards(session)
     async with app.run_test(size=SIZE) as pilot:
         session.publish(failing())
         await pilot.pause()
@@ -51,7 +51,7 @@ async def test_a_published_snapshot_is_shown() -> None:
 
 async def test_the_subscription_ends_with_the_app() -> None:
     session = FakeSession(running())
-    app = an_app(session)
+    app = an_app_of_cards(session)
     async with app.run_test(size=SIZE):
         during = session.subscribers
 
@@ -60,7 +60,7 @@ async def test_the_subscription_ends_with_the_app() -> None:
 
 async def test_only_the_newest_of_many_publications_is_read() -> None:
     session = FakeSession(running())
-    app = an_app(session, motion=False)
+    app = an_app_of_cards(session, motion=False)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()
         reads = session.reads
@@ -78,7 +78,7 @@ def test_a_newer_snapshot_replaces_an_older_one() -> None:
 
 async def test_times_advance_between_snapshots() -> None:
     session = FakeSession(running())
-    app = an_app(session)
+    app = an_app_of_cards(session)
     async with app.run_test(size=SIZE) as pilot:
         session._snapshot = later(running(), 1.5)
         app._count_down()
@@ -99,7 +99,7 @@ async def test_the_clock_advances_when_everything_has_ended() -> None:
     )
     snapshot = a_snapshot(a_pod_snapshot(Pod("1", "job"), ended))
     session = FakeSession(snapshot)
-    app = an_app(session)
+    app = an_app_of_cards(session)
     async with app.run_test(size=SIZE) as pilot:
         session._snapshot = later(snapshot, 1.5)
         app._count_down()
@@ -110,7 +110,7 @@ async def test_the_clock_advances_when_everything_has_ended() -> None:
 
 async def test_no_snapshot_is_read_while_time_stands_still() -> None:
     session = FakeSession(replace(running(), playback=a_playback(is_paused=True)))
-    app = an_app(session)
+    app = an_app_of_cards(session)
     async with app.run_test(size=SIZE) as pilot:
         reads = session.reads
         app._count_down()
@@ -144,7 +144,7 @@ async def test_times_change_no_more_often_than_that(
     shown: list[str],
 ) -> None:
     session = FakeSession(running())
-    app = an_app(session, motion=motion)
+    app = an_app_of_cards(session, motion=motion)
     times_shown = []
     async with app.run_test(size=SIZE) as pilot:
         for twentieths in range(20):
@@ -157,7 +157,7 @@ async def test_times_change_no_more_often_than_that(
 
 async def test_only_lines_that_changed_are_painted() -> None:
     session = FakeSession(failing())
-    app = an_app(session)
+    app = an_app_of_cards(session)
     painted: list[tuple[str, int]] = []
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()
@@ -207,7 +207,7 @@ async def test_the_size_can_change_while_it_runs(
     size: tuple[int, int], words: str
 ) -> None:
     session = FakeSession(failing())
-    app = an_app(session)
+    app = an_app_of_cards(session)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("j")
         await pilot.resize_terminal(*size)
@@ -223,7 +223,7 @@ async def test_the_size_can_change_while_it_runs(
 
 @pytest.mark.parametrize("key", ["enter", "w", "v", "d", "y", "l", "Q"])
 async def test_every_screen_reports_a_terminal_that_is_too_small(key: str) -> None:
-    app = an_app(failing())
+    app = an_app_of_cards(failing())
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press(key)
         await pilot.pause()
@@ -251,7 +251,7 @@ async def test_every_screen_reports_a_terminal_that_is_too_small(key: str) -> No
 async def test_a_dialog_over_a_screen_reports_a_terminal_that_is_too_small_too(
     key: str, name: str
 ) -> None:
-    app = an_app(failing())
+    app = an_app_of_cards(failing())
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press(key)
         await until_shown(app, pilot, f"┏ {name}")
@@ -266,7 +266,7 @@ async def test_a_dialog_over_a_screen_reports_a_terminal_that_is_too_small_too(
 
 
 async def test_the_selection_is_visible_in_every_size() -> None:
-    app = an_app(failing())
+    app = an_app_of_cards(failing())
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("G")
         for size in ((80, 24), (60, 16), (50, 12), (40, 10), (120, 24)):
@@ -280,7 +280,7 @@ async def test_the_selection_is_visible_in_every_size() -> None:
 
 async def test_a_lost_runtime_is_reported_until_it_is_back() -> None:
     session = FakeSession(running())
-    app = an_app(session)
+    app = an_app_of_cards(session)
     async with app.run_test(size=SIZE) as pilot:
         session.publish(runtime_lost(), NoteEntry(9, NOW, "gone", is_fault=True))
         await pilot.pause()
@@ -337,7 +337,7 @@ def hostile(text: str) -> Snapshot:
 async def test_foreign_text_is_shown_and_not_obeyed(
     size: tuple[int, int], text: str, shown: str
 ) -> None:
-    app = an_app(hostile(text))
+    app = an_app_of_cards(hostile(text))
     async with app.run_test(size=size) as pilot:
         app.export_screenshot()
         lines = screen_lines(app)
@@ -353,7 +353,7 @@ async def test_foreign_text_is_shown_and_not_obeyed(
 
 
 async def test_columns_stay_aligned_beside_wide_names() -> None:
-    app = an_app(hostile("日本語"))
+    app = an_app_of_cards(hostile("日本語"))
     async with app.run_test(size=SIZE):
         wide = line_with(app, "p日本語")
         plain = line_with(app, "shop/proxy")
@@ -363,7 +363,7 @@ async def test_columns_stay_aligned_beside_wide_names() -> None:
 
 
 async def test_ten_kibibytes_on_one_line_are_cut_in_short_and_whole_in_full() -> None:
-    app = an_app(hostile("x" * 10_240))
+    app = an_app_of_cards(hostile("x" * 10_240))
     async with app.run_test(size=SIZE) as pilot:
         short = line_with(app, "last ")
         await pilot.press("2", "z", "pagedown")
@@ -377,7 +377,7 @@ async def test_ten_kibibytes_on_one_line_are_cut_in_short_and_whole_in_full() ->
 
 
 async def test_a_filter_can_be_hostile_too() -> None:
-    app = an_app(failing())
+    app = an_app_of_cards(failing())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("slash", *"[red]", "enter")
         await pilot.pause()
@@ -395,8 +395,8 @@ async def test_secrets_are_masked_unless_shown_on_request() -> None:
         entries=[NoteEntry(1, NOW, f"token {secret} is wrong")],
     )
 
-    masked = await _text_of(an_app(snapshot))
-    wanted = await _text_of(an_app(snapshot, show_secrets=True))
+    masked = await _text_of(an_app_of_cards(snapshot))
+    wanted = await _text_of(an_app_of_cards(snapshot, show_secrets=True))
 
     assert "token *** is wrong" in masked
     assert f"token {secret} is wrong" in wanted
@@ -409,7 +409,7 @@ async def test_further_secrets_are_masked_as_soon_as_they_are_known() -> None:
         a_pod_snapshot(pod, a_container_snapshot(pod.containers[0])),
         entries=[NoteEntry(1, NOW, "hunter22 is wrong")],
     )
-    app = an_app(snapshot, mask)
+    app = an_app_of_cards(snapshot, mask)
     mask.learn(["hunter22"])
 
     text = await _text_of(app)
@@ -430,7 +430,7 @@ async def test_a_thousand_containers_scroll_from_end_to_end() -> None:
         )
         for number in range(1000)
     ]
-    app = an_app(a_snapshot(*pods))
+    app = an_app_of_cards(a_snapshot(*pods))
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("G")
         last = line_with(app, "▌")
@@ -447,7 +447,7 @@ async def test_a_thousand_containers_scroll_from_end_to_end() -> None:
 
 
 async def test_what_is_published_when_the_app_has_no_screen_is_let_go() -> None:
-    app = an_app(FakeSession(running()))
+    app = an_app_of_cards(FakeSession(running()))
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()
 

@@ -10,7 +10,7 @@ from probetui.k8s.runtime import LogLine
 from probetui.tui.app import ProbetuiApp
 from probetui.tui.host_services import HostServices
 from tests.ticks import SECOND
-from tests.tui.app_harness import an_app, line_with, screen_lines, screen_text
+from tests.tui.app_harness import an_app_of_cards, line_with, screen_lines, screen_text
 from tests.tui.fake_logs import FakeLogs
 from tests.tui.fake_session import FakeSession
 from tests.tui.reading_scenes import logs, restarted
@@ -21,7 +21,7 @@ WIDE = (200, 50)
 
 
 def the_app(keeper: FakeLogs | None) -> ProbetuiApp:
-    return an_app(restarted(), host=HostServices(logs=keeper))
+    return an_app_of_cards(restarted(), host=HostServices(logs=keeper))
 
 
 async def test_outputs_and_log_are_visible_if_there_is_room() -> None:
@@ -109,7 +109,7 @@ async def test_an_empty_log_is_reported() -> None:
 
 
 async def test_nothing_is_selected_without_a_pod() -> None:
-    app = an_app(a_snapshot(), host=HostServices(logs=FakeLogs()))
+    app = an_app_of_cards(a_snapshot(), host=HostServices(logs=FakeLogs()))
     async with app.run_test(size=WIDE) as pilot:
         await pilot.pause()
 
@@ -124,7 +124,7 @@ async def test_a_waiting_container_shows_why_it_has_no_log() -> None:
     session = FakeSession(
         replace(snapshot, pods=(replace(demo, containers=(container,)),))
     )
-    app = an_app(session, host=HostServices(logs=FakeLogs()))
+    app = an_app_of_cards(session, host=HostServices(logs=FakeLogs()))
     async with app.run_test(size=WIDE) as pilot:
         await pilot.pause()
 

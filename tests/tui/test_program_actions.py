@@ -23,7 +23,7 @@ from probetui.tui.host_services import HostServices, ManifestReload
 from probetui.tui.panes.container_table import ContainerTable
 from probetui.tui.screens.dialogs import ChoiceScreen, QuestionScreen
 from probetui.tui.services import shell
-from tests.tui.app_harness import an_app, screen_text
+from tests.tui.app_harness import an_app, an_app_of_cards, screen_text
 from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import failing
 from tests.tui.snapshots import DEMO, SHOP
@@ -103,7 +103,7 @@ async def test_selected_text_is_copied_without_frames(clipboard: Path) -> None:
 async def test_a_key_copies_the_selected_object(
     keys: tuple[str, ...], copied: str
 ) -> None:
-    app = an_app(failing())
+    app = an_app_of_cards(failing())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press(*keys)
         await pilot.pause()
@@ -295,7 +295,7 @@ def rereading(*after: Pod) -> tuple[HostServices, list[bool]]:
 
 async def test_a_reload_shows_the_changed_fields_before_it_is_applied() -> None:
     host, applied = rereading(changed(DEMO, "another"))
-    app = an_app(failing(), host=host)
+    app = an_app_of_cards(failing(), host=host)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("ctrl+r")
         await pilot.pause()

@@ -16,7 +16,7 @@ from textual.widget import Widget
 
 from probetui.tui.app import ProbetuiApp
 from probetui.tui.host_services import HostServices
-from tests.tui.app_harness import an_app, screen_lines, screen_text
+from tests.tui.app_harness import an_app, an_app_of_cards, screen_lines, screen_text
 from tests.tui.debugging_snapshots import stopped
 from tests.tui.history_scenes import steady, stopping, waiting
 from tests.tui.reading_scenes import logs, restarted
@@ -41,12 +41,12 @@ class View(NamedTuple):
 
 def a_state(scene: str, *texts: str, framed: Sequence[str] = ()) -> View:
     """Return the main screen of a scene."""
-    return View(lambda: an_app(SCENES[scene]()), (), texts, framed)
+    return View(lambda: an_app_of_cards(SCENES[scene]()), (), texts, framed)
 
 
 def of_failing(keys: Sequence[str], *texts: str, framed: Sequence[str] = ()) -> View:
     """Return the screen that keys open on two failures of three."""
-    return View(lambda: an_app(failing()), keys, texts, framed)
+    return View(lambda: an_app_of_cards(failing()), keys, texts, framed)
 
 
 def a_page(keys: Sequence[str], *texts: str, framed: Sequence[str] = ()) -> View:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from probetui.engine.snapshot import PodSnapshot, Snapshot
 from probetui.kubelet.journal import ExitCause, StoppingSnapshot
 from tests.ticks import NOW
-from tests.tui.app_harness import an_app, screen_lines, screen_text
+from tests.tui.app_harness import an_app_of_cards, screen_lines, screen_text
 from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import failing
 from tests.tui.snapshots import a_snapshot, demo, shop
@@ -50,7 +50,7 @@ def chosen(lines: list[str]) -> str:
     ],
 )
 async def test_the_list_is_sorted(keys: tuple[str, ...], names: str) -> None:
-    app = an_app(failing())
+    app = an_app_of_cards(failing())
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press(*keys)
         await pilot.pause()
@@ -83,7 +83,7 @@ async def test_the_list_is_sorted(keys: tuple[str, ...], names: str) -> None:
 async def test_a_click_on_a_column_head_sorts_and_a_second_one_reverses(
     heads: list[str], names: str, title: str
 ) -> None:
-    app = an_app(failing())
+    app = an_app_of_cards(failing())
     async with app.run_test(size=(120, 40)) as pilot:
         for head in heads:
             x = screen_lines(app)[2].index(head) + 1
@@ -99,7 +99,7 @@ async def test_a_click_on_a_column_head_sorts_and_a_second_one_reverses(
 async def test_the_selection_stays_on_its_container_and_the_title_shows_the_order() -> (
     None
 ):
-    app = an_app(failing())
+    app = an_app_of_cards(failing())
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("j", "j", "O")
         await pilot.pause()
@@ -111,7 +111,7 @@ async def test_the_selection_stays_on_its_container_and_the_title_shows_the_orde
 
 async def test_the_cursor_stays_while_the_mouse_is_in_another_pane() -> None:
     session = FakeSession(a_snapshot(shop_of_one(), demo("|ssss")))
-    app = an_app(session)
+    app = an_app_of_cards(session)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.click("#detail", offset=(5, 2))
         session.publish(a_snapshot(shop_of_one(), demo("|ssff")))
@@ -143,7 +143,7 @@ async def test_a_container_that_gets_worse_moves_up_together_with_the_selection(
     None
 ):
     session = FakeSession(failing())
-    app = an_app(session)
+    app = an_app_of_cards(session)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("o", "o")
         session.publish(with_restarts(99))
@@ -156,7 +156,7 @@ async def test_a_container_that_gets_worse_moves_up_together_with_the_selection(
 
 async def test_the_order_is_kept_during_navigation_until_a_key_sorts_again() -> None:
     session = FakeSession(failing())
-    app = an_app(session)
+    app = an_app_of_cards(session)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("o", "o", "j")
         before = listed(screen_lines(app))

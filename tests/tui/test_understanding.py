@@ -13,7 +13,7 @@ from probetui.engine.snapshot import Snapshot
 from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.tui.app import ProbetuiApp
 from tests.ticks import NOW, SECOND, changed_tick
-from tests.tui.app_harness import an_app, line_with, screen_text
+from tests.tui.app_harness import an_app_of_cards, line_with, screen_text
 from tests.tui.fake_session import FakeSession
 from tests.tui.history_scenes import STORIES, steady, stopping, ticks, waiting
 from tests.tui.scenes import SCENES
@@ -33,7 +33,7 @@ async def screen_after(
     snapshot: Snapshot | FakeSession, *keys: str, size: tuple[int, int] = NARROW
 ) -> str:
     """Press keys and return the text of the screen."""
-    app = an_app(snapshot)
+    app = an_app_of_cards(snapshot)
     async with app.run_test(size=size) as pilot:
         await pilot.press(*keys)
         await pilot.pause()
@@ -64,27 +64,27 @@ class TestPictures:
     def test_container(
         self, picture: Compare, story: str, size: tuple[int, int]
     ) -> None:
-        assert picture(an_app(STORIES[story]()), size, ("enter",))
+        assert picture(an_app_of_cards(STORIES[story]()), size, ("enter",))
 
     @pytest.mark.parametrize("story", [pytest.param("stopping", id="stopping-80x24")])
     def test_why(self, picture: Compare, story: str) -> None:
-        assert picture(an_app(STORIES[story]()), NARROW, ("w",))
+        assert picture(an_app_of_cards(STORIES[story]()), NARROW, ("w",))
 
     @pytest.mark.parametrize("size", [pytest.param(NARROW, id="80x24")])
     def test_an_older_tick(self, picture: Compare, size: tuple[int, int]) -> None:
         keys = ("enter", *["left"] * 9)
 
-        assert picture(an_app(steady()), size, keys)
+        assert picture(an_app_of_cards(steady()), size, keys)
 
     @pytest.mark.parametrize("size", [pytest.param(NARROW, id="80x24")])
     def test_output(self, picture: Compare, size: tuple[int, int]) -> None:
-        assert picture(an_app(steady()), size, ("enter", "enter"))
+        assert picture(an_app_of_cards(steady()), size, ("enter", "enter"))
 
     @pytest.mark.parametrize(
         "options", [{"ascii": True}, {"theme": "textual-light"}], ids=["ascii", "light"]
     )
     def test_other_looks(self, picture: Compare, options: dict[str, Any]) -> None:
-        app = an_app(stopping(), **options)
+        app = an_app_of_cards(stopping(), **options)
 
         assert picture(app, NARROW, ("enter", "left", "left"))
 
@@ -106,7 +106,7 @@ class TestFindingOutWhyAContainerWasKilled:
     async def test_the_explanation_can_be_opened_from_the_ticks_of_a_container(
         self,
     ) -> None:
-        app = an_app(stopping())
+        app = an_app_of_cards(stopping())
         async with app.run_test(size=NARROW) as pilot:
             await pilot.press("enter")
             await pilot.pause()
@@ -131,7 +131,7 @@ class TestFindingOutWhyAContainerWasKilled:
             assert "1 Containers" in screen_text(app)
 
     async def test_the_command_can_be_copied(self) -> None:
-        app = an_app(steady())
+        app = an_app_of_cards(steady())
         async with app.run_test(size=NARROW) as pilot:
             await pilot.press("w", "c")
             await pilot.pause()
@@ -206,7 +206,7 @@ class TestTicks:
     async def test_a_click_on_a_mark_selects_its_tick(
         self, mark: str, tick: str
     ) -> None:
-        app = an_app(steady())
+        app = an_app_of_cards(steady())
         async with app.run_test(size=(120, 40)) as pilot:
             lines = screen_text(app).splitlines()
             instance = "instance 2" if mark == "✗✗ " else "instance 1"
@@ -220,7 +220,7 @@ class TestTicks:
 
     async def test_a_cursor_stays_on_its_tick_when_there_are_newer_ones(self) -> None:
         session = FakeSession(steady())
-        app = an_app(session)
+        app = an_app_of_cards(session)
         async with app.run_test(size=NARROW) as pilot:
             await pilot.press("enter", "left", "left")
             newer = ticks("s", SECOND, clock("08:21:10.1"), number=23)[0]
@@ -261,7 +261,7 @@ class TestTicks:
 
 class TestContainer:
     async def test_the_probe_keeps_its_keys(self) -> None:
-        app = an_app(session := FakeSession(stopping()))
+        app = an_app_of_cards(session := FakeSession(stopping()))
         async with app.run_test(size=NARROW) as pilot:
             await pilot.press("enter", "t")
             await pilot.pause()
@@ -269,7 +269,7 @@ class TestContainer:
         assert len(session.sent) == 1
 
     async def test_brackets_select_the_probe_on_both_screens(self) -> None:
-        app = an_app(SCENES["gated"]())
+        app = an_app_of_cards(SCENES["gated"]())
         async with app.run_test(size=NARROW) as pilot:
             await pilot.press("j", "j", "enter", "left_square_bracket")
             await pilot.pause()
@@ -352,7 +352,7 @@ class TestOutput:
             assert r"\x1b[2J[b]bold[/b]\xff" in await screen_after(snapshot, *keys)
 
     async def test_the_output_can_be_copied(self) -> None:
-        app = an_app(steady())
+        app = an_app_of_cards(steady())
         async with app.run_test(size=NARROW) as pilot:
             await pilot.press("enter", "enter", "c")
             await pilot.pause()
@@ -362,7 +362,7 @@ class TestOutput:
 
 async def test_a_screen_keeps_its_position_while_the_session_runs() -> None:
     session = FakeSession(steady())
-    app = an_app(session)
+    app = an_app_of_cards(session)
     async with app.run_test(size=NARROW) as pilot:
         await pilot.press("w", "G")
         await pilot.pause()

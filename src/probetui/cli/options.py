@@ -783,9 +783,9 @@ class AppearanceOptions(OptionGroup, section=_SCREEN):
         Setting(
             "--lanes/--no-lanes",
             is_rare=True,
-            help="Show lanes of time at first, in place of cards.",
+            help="Show lanes of time at first; without them, cards.",
         ),
-    ] = False
+    ] = True
     present: Annotated[
         bool,
         Setting(

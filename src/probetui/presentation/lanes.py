@@ -92,7 +92,8 @@ def lane_span(cell: LaneCell, marks: LaneMarks, *, is_chosen: bool = False) -> S
     kind = cell.kind
     if kind is CellKind.EMPTY:
         return Span(" ", is_reversed=is_chosen)
-    is_faint = cell.is_future or not _is_bright(cell)
+    # The kill to come is what matters most: faint, it is not legible in every theme.
+    is_faint = kind is not CellKind.KILL and (cell.is_future or not _is_bright(cell))
     if cell.is_by_user and kind in {CellKind.CALM, CellKind.ERRORED}:
         return Span(marks.user, Role.ACCENT, is_reversed=is_chosen)
     if kind is CellKind.FAILING:

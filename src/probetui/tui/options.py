@@ -29,7 +29,7 @@ class ScreenOptions(Struct, frozen=True):
     """
 
     ascii: bool = False
-    lanes: bool = False
+    lanes: bool = True
     """Whether lanes of time are shown at first, in place of cards."""
 
     presents: bool = False

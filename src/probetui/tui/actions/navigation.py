@@ -172,7 +172,7 @@ DISPLAY_ACTIONS = (
     Action(
         "look.lanes",
         "L",
-        "Show lanes of time, or the cards again",
+        "Show cards in place of lanes, or lanes again",
         _PANES,
         "lanes",
     ),
