@@ -57,7 +57,7 @@ def test_the_demo_is_shown_handles_keys_and_restores_the_terminal(
     tty.wait_without("Keys for")
 
     tty.type("Space")
-    tty.wait_for("[PAUSED", "space resume")
+    tty.wait_for("[PROBES PAUSED", "space resume")
     tty.type("Q")
     tty.wait_for("what happens next", "No step yet")
     tty.type(".")

@@ -192,13 +192,13 @@ def test_a_pause_does_not_hide_watch_only_mode() -> None:
     paused = replace(watched, is_paused=True)
 
     assert header_texts(0, watched)[0].endswith("[WATCH ONLY]")
-    assert header_texts(0, paused)[0].endswith("[PAUSED  live] [WATCH ONLY]")
+    assert header_texts(0, paused)[0].endswith("[PROBES PAUSED] [WATCH ONLY]")
 
 
 def test_a_pause_is_shown() -> None:
     left, _ = header_texts(4, replace(a_snapshot(demo()), is_paused=True))
 
-    assert left == " probetui  docker  1 pod 1 ctr   [PAUSED  live]"
+    assert left == " probetui  docker  1 pod 1 ctr   [PROBES PAUSED]"
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_a_pause_with_frozen_containers_shows_both() -> None:
 
     left, _ = header_texts(4, replace(a_snapshot(frozen), is_paused=True))
 
-    assert left.endswith("[PAUSED  live, frozen]")
+    assert left.endswith("[PROBES PAUSED, frozen]")
 
 
 @pytest.mark.parametrize(

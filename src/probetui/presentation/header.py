@@ -75,7 +75,9 @@ def clock_badge(snapshot: Snapshot, *, is_short: bool = False) -> Span:
     if snapshot.playback is not None:
         return _played(snapshot, snapshot.playback, is_short=is_short)
     if snapshot.is_paused:
-        return Span(f"[PAUSED  {_live(snapshot)}]", Role.ACCENT)
+        # Only probes are: pulls, restarts and the ends of containers go on.
+        frozen = ", frozen" if _is_frozen(snapshot) else ""
+        return Span(f"[PROBES PAUSED{frozen}]", Role.ACCENT)
     if snapshot.is_running_to_change:
         return Span("[TO A CHANGE]", Role.ACCENT)
     if not snapshot.acts:
@@ -83,11 +85,10 @@ def clock_badge(snapshot: Snapshot, *, is_short: bool = False) -> Span:
     return Span("[LIVE 1x]", Role.SUCCESS)
 
 
-def _live(snapshot: Snapshot) -> str:
-    """Return what a pause leaves running, for its badge."""
+def _is_frozen(snapshot: Snapshot) -> bool:
+    """Return whether the processes of a container stand still."""
     containers = (container for pod in snapshot.pods for container in pod.containers)
-    is_frozen = any(container.frozen_since is not None for container in containers)
-    return "live, frozen" if is_frozen else "live"
+    return any(container.frozen_since is not None for container in containers)
 
 
 def _speed(snapshot: Snapshot) -> str:

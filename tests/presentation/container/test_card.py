@@ -471,7 +471,7 @@ def test_no_time_is_announced_during_a_pause() -> None:
 
     assert card(due_later, paused)[1] == "kill if the next probe fails"
     calm = demo("|sss", next_tick_at=NOW + 3 * _SECOND)
-    assert card(calm, paused)[1].startswith("next probe held back by the pause")
+    assert card(calm, paused)[1].startswith("next probe is paused")
 
 
 @pytest.mark.parametrize("width", [34, 54, 80])

@@ -297,12 +297,12 @@ def test_a_container_without_a_status_is_pending() -> None:
         pytest.param({"probe": {"in_flight_since": NOW}}, "now", id="in flight"),
         pytest.param(
             {"probe": {"in_flight_since": NOW, "is_result_held": True}},
-            "held",
+            "paused",
             id="a result is held back",
         ),
         pytest.param({"probe": {"is_held_back": True}}, "3.1s", id="paused, not due"),
         pytest.param(
-            {"probe": {"is_held_back": True, "next_tick_at": NOW}}, "held", id="held"
+            {"probe": {"is_held_back": True, "next_tick_at": NOW}}, "paused", id="held"
         ),
     ],
 )

@@ -72,4 +72,4 @@ def test_a_tick_that_is_due_is_shown_as_due() -> None:
     container = pod.containers[0]
 
     assert text_of(container_cells(pod, container, VIEW).next) == "due"
-    assert sentence(pod) == "kill now if the next probe fails"
+    assert sentence(pod) == "kill if the probe that is due fails"

@@ -395,13 +395,14 @@ def _next(container: ContainerSnapshot, view: View) -> Span:
         return Span(f">{format_brief_age(waits_until - view.now)}", Role.ERROR)
     probe = next_tick(container.probes)
     if any(snapshot.is_result_held for snapshot in container.probes):
-        return Span("held", Role.WARNING)
+        return Span("paused", Role.WARNING)
     if any(snapshot.in_flight_since for snapshot in container.probes):
         return Span("now", Role.ACCENT)
     if probe is None or probe.next_tick_at is None:
         return muted("-")
-    if probe.is_held_back and probe.next_tick_at <= view.now:
-        return Span("held", Role.WARNING)
-    if probe.next_tick_at <= view.now:
+    is_due = probe.next_tick_at <= view.now
+    if view.is_paused or (probe.is_held_back and is_due):
+        return Span("paused", Role.WARNING)
+    if is_due:
         return Span("due")
     return Span(format_countdown(probe.next_tick_at - view.now))

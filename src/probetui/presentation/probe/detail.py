@@ -238,9 +238,11 @@ def next_tick_line(probe: ProbeSnapshot, view: View, at: str = "") -> Line:
         return line("after the probe in flight")
     if probe.next_tick_at is None:
         return line("none")
-    when = format_countdown(probe.next_tick_at - view.now)
-    if probe.is_held_back and probe.next_tick_at <= view.now:
-        when = "held back by the pause"
+    is_due = probe.next_tick_at <= view.now
+    if view.is_paused or (probe.is_held_back and is_due):
+        when = "paused"
+    else:
+        when = "due" if is_due else format_countdown(probe.next_tick_at - view.now)
     reason = upcoming_skip_text(probe)
     return line(f"{when}{at}", muted(f"  (skipped: {reason})" if reason else ""))
 

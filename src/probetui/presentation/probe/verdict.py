@@ -407,7 +407,9 @@ def _sentence_of_failures(
         return f"{effect} on resume: the failure is held back"
     if more <= 1 and probe.in_flight_since is not None:
         return f"{effect} if the probe under way fails ({_spent(probe, view)})"
-    probes = "the next probe fails" if more <= 1 else f"the next {more} probes fail"
+    probes = f"the next {more} probes fail"
+    if more <= 1:
+        probes = f"{_next_probe(probe, view)} fails"
     if failure.at_resync:
         return f"{effect}, if {probes}"
     return f"{effect}{_time_until(probe, more, view)} if {probes}"
@@ -417,10 +419,16 @@ def _sentence_of_successes(probe: ProbeSnapshot, limit: int, view: View) -> str:
     more = limit - probe.result_run
     kind = probe.key.probe_type
     state = "ready" if kind is ProbeType.READINESS else "healthy"
-    probes = "the next probe succeeds"
+    probes = f"{_next_probe(probe, view)} succeeds"
     if more > 1:
         probes = f"the next {more} probes succeed"
     return f"{state}{_time_until(probe, more, view)} if {probes}"
+
+
+def _next_probe(probe: ProbeSnapshot, view: View) -> str:
+    at = probe.next_tick_at
+    is_due = at is not None and at <= view.now and not _is_held(probe, view)
+    return "the probe that is due" if is_due else "the next probe"
 
 
 def _time_until(probe: ProbeSnapshot, more: int, view: View) -> str:
@@ -429,7 +437,7 @@ def _time_until(probe: ProbeSnapshot, more: int, view: View) -> str:
         return ""
     at = probe.next_tick_at + (more - 1) * probe.probe.period_seconds * _SECOND
     if at <= view.now:
-        return " now"
+        return ""
     return f" in {format_countdown(at - view.now)}"
 
 
@@ -441,7 +449,7 @@ def _when(probe: ProbeSnapshot, view: View) -> str:
     if probe.next_tick_at is None:
         return "not planned"
     if _is_held(probe, view):
-        return "held back by the pause"
+        return "is paused"
     if probe.next_tick_at <= view.now:
         return "is due"
     return f"in {format_countdown(probe.next_tick_at - view.now)}"
