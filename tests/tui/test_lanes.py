@@ -18,8 +18,9 @@ from tests.tui.app_harness import (
 )
 from tests.tui.fake_session import FakeSession
 from tests.tui.history_scenes import steady, stopping, waiting
-from tests.tui.scenes import empty, failing
-from tests.tui.test_containers import many
+from tests.tui.scenes import a_snapshot, empty, failing, gated
+from tests.tui.test_containers import many, pods
+from tests.tui.test_events import an_event, numbers
 
 Compare = Callable[[ProbetuiApp, tuple[int, int], Iterable[str]], bool]
 
@@ -190,3 +191,20 @@ class TestPictures:
 
     def test_ascii(self, picture: Compare) -> None:
         assert picture(an_app_of_cards(stopping(), ascii=True), SIZE, ("L",))
+
+
+async def test_five_events_are_seen_beside_a_hundred_containers_at_80x24() -> None:
+    entries = [an_event(number) for number in range(50)]
+    snapshot = a_snapshot(*pods(*range(100)), entries=entries)
+    async with an_app(snapshot).run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+
+        assert numbers(screen_lines(pilot.app))[-5:] == list(range(45, 50))
+
+
+async def test_why_is_not_cut_beside_empty_rows() -> None:
+    async with an_app(gated()).run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        text = screen_text(pilot.app)
+
+        assert "the kubelet has not come to it" in text

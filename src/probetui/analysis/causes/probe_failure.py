@@ -62,7 +62,9 @@ _TLS_WANTED = re.compile(
 
 _STATUS = re.compile(r"HTTP probe failed with statuscode: (\d+)")
 _REQUESTED = re.compile(r'Get "([^"\\]+)": ')
-_UNSET = re.compile(r"([A-Za-z_][A-Za-z0-9_]*): (?:unbound variable|parameter not set)")
+_UNSET = re.compile(
+    r"\b([A-Za-z_][A-Za-z0-9_]*): (?:unbound variable|parameter not set)"
+)
 """What shells say of a variable that is not set, where `set -u` is on."""
 
 _NOT_SERVING = "service unhealthy"

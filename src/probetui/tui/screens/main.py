@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
@@ -57,6 +57,9 @@ _ROOMY = 36
 
 _LEAST_EVENTS = 5
 """Rows of the events beside lanes, before these get more than they need at least."""
+
+_FIVE_EVENTS = 7
+"""Rows of the events with their heads, where five of them are shown."""
 
 _LEAST_FOR_FRAMES = 28
 """Rows from which on the reason has a frame beside lanes, and the card a third row."""
@@ -374,7 +377,10 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         if self._has_lanes:
             subject = self.ui_state.subject
             probes = 0 if subject is None else len(subject.container.probes)
-            rows = lane_rows(self.app.size.height, self._containers.total, probes)
+            layout = lane_rows(self.app.size.height, self._containers.total, probes)
+            rows = layout.heights
+            is_full = not layout.has_probes
+            self.set_class(is_full, "-without-probes", update=self._is_styled)
         if rows != self._grid_rows and self.is_mounted:
             self._grid_rows = rows
             self.query_one("#panes").styles.grid_rows = rows or None
@@ -445,24 +451,38 @@ def most_instances(pods: Iterable[PodSnapshot]) -> int:
     return 1 + max((status.restart_count for status in statuses if status), default=0)
 
 
-def lane_rows(height: int, containers: int, probes: int) -> str:
-    """Return the heights of the rows where lanes are shown.
+class LaneRows(NamedTuple):
+    """The rows of a screen with lanes, and whether one is for the probes."""
+
+    heights: str
+    has_probes: bool
+
+
+def lane_rows(height: int, containers: int, probes: int) -> LaneRows:
+    """Return the rows where lanes are shown.
 
     They are for a terminal of that height: card, containers, probes of the selected
     container, why, events, as far as the style sheet shows these. The plot of a probe
-    comes last: it is drawn where all else has its room.
+    comes last: it is drawn where all else has its room. On a low terminal the probes
+    give way to more containers than there is room for.
     """
-    card, why = (5, 3) if height >= _LEAST_FOR_FRAMES else (4, 1)
+    card, why = (4, 1) if height < _LEAST_FOR_FRAMES else (5, 3)
+    if height >= _ROOMY:
+        why = 5
     of_probes = LEAST_OF_PROBES + max(probes, 1)
     if height < _LEAST_FOR_ALL:
         why = of_probes = 0
-    room = height - 2 - card - why - of_probes - _LEAST_EVENTS
     wanted = max(containers, 1) + LINES_AROUND
+    room = height - 2 - card - why - of_probes - _LEAST_EVENTS
+    if height < _LEAST_FOR_FRAMES and wanted > room:
+        room += of_probes - (_FIVE_EVENTS - _LEAST_EVENTS)
+        of_probes = 0
     listed = max(min(wanted, room), LINES_AROUND + 1)
     if of_probes and probes and room - listed >= PLOT_ROWS + _LEAST_EVENTS:
         of_probes += PLOT_ROWS
     rows = (card, listed, of_probes, why)
-    return f"{' '.join(str(row) for row in rows if row)} 1fr"
+    heights = f"{' '.join(str(row) for row in rows if row)} 1fr"
+    return LaneRows(heights, has_probes=of_probes > 0 or height < _LEAST_FOR_ALL)
 
 
 def grid_rows(height: int, containers: int, instances: int) -> str:
