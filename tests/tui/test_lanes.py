@@ -18,7 +18,8 @@ from tests.tui.app_harness import (
 )
 from tests.tui.fake_session import FakeSession
 from tests.tui.history_scenes import steady, stopping, waiting
-from tests.tui.scenes import a_snapshot, empty, failing, gated
+from tests.tui.scenes import empty, failing, gated
+from tests.tui.snapshots import a_snapshot
 from tests.tui.test_containers import many, pods
 from tests.tui.test_events import an_event, numbers
 
