@@ -49,7 +49,8 @@ class Recording(Struct, frozen=True):
 
     `session` and `end` are their records as they stand in the file; `end` is None for
     a session that did not close its recording. `problem` says which lines could not be
-    read and why, empty if all could. `pods` has namespace and name of each pod by UID.
+    read and why, empty if all could. `pods` has namespace and name of each pod by UID,
+    `added` the pods of a session without manifests, as one that watches a cluster.
     """
 
     session: SessionRecord
@@ -57,6 +58,7 @@ class Recording(Struct, frozen=True):
     end: EndRecord | None
     problem: str = ""
     pods: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    added: Mapping[str, Pod] = field(default_factory=dict)
 
     @property
     def started_at(self) -> datetime:
@@ -85,6 +87,7 @@ def read_recording(path: Path, most_bytes: int = RECORD_BYTES) -> Recording:
     lines = RecordLines(path, most_bytes)
     kept: list[_Read] = []
     pods: dict[str, tuple[str, str]] = {}
+    added: dict[str, Pod] = {}
     at, end = lines.started_at, None
     for line in lines:
         record, at, end = line.record, line.at, None
@@ -92,6 +95,9 @@ def read_recording(path: Path, most_bytes: int = RECORD_BYTES) -> Recording:
             end = record
         elif isinstance(record, RewindRecord):
             _take_back(kept, record)
+        elif isinstance(record, InputRecord):
+            if not lines.session.manifests:
+                added |= {pod.uid: pod for pod in _pods_of(record.input)}
         elif is_entry(record):
             try:
                 kept.append(_read(record, at))
@@ -105,7 +111,20 @@ def read_recording(path: Path, most_bytes: int = RECORD_BYTES) -> Recording:
         started_at = lines.started_at
         problem = describe_missing_end(lines.count, max(at, started_at), started_at)
     entries = tuple(_with_ticks(_renumbered(kept)))
-    return Recording(lines.session, entries, end, problem, pods)
+    return Recording(lines.session, entries, end, problem, pods, added)
+
+
+def _pods_of(item: object) -> Sequence[Pod]:
+    """Return the pods that an input adds, none of one that cannot be read."""
+    if not isinstance(item, dict) or item.get("is") not in _PODS:
+        return ()
+    try:
+        added = InputDecoder().decode(item)
+    except DamageError:
+        return ()  # Reported when the input is replayed.
+    if isinstance(added, AddPod):
+        return (added.pod,)
+    return added.pods if isinstance(added, SetPods) else ()
 
 
 class _Read(NamedTuple):
@@ -253,13 +272,8 @@ class RecordingFile:
         """Return the pods of the session, in the order in which they were added."""
         pods_by_uid: dict[str, Pod] = {}
         for offset in self._pod_inputs:
-            try:
-                item = InputDecoder().decode(self._input_at(offset) or {})
-            except DamageError:
-                continue  # Reported when the input is replayed.
-            if isinstance(item, AddPod | SetPods):
-                pods = (item.pod,) if isinstance(item, AddPod) else item.pods
-                pods_by_uid |= {pod.uid: pod for pod in pods}
+            pods = _pods_of(self._input_at(offset))
+            pods_by_uid |= {pod.uid: pod for pod in pods}
         return tuple(pods_by_uid.values())
 
     def position_at(self, instant: datetime) -> int:

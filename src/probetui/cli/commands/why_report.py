@@ -289,7 +289,7 @@ def _pods(recording: Recording, rules: KubeletRules) -> dict[str, Pod]:
             data = manifest.text.encode("utf-8", "surrogatepass")
             sources.append(SourceFile(manifest.name, data))
     manifests = load_manifests(sources, validation=FieldValidation.IGNORE, rules=rules)
-    return {pod.pod.uid: pod.pod for pod in manifests.loaded}
+    return {**recording.added, **{pod.pod.uid: pod.pod for pod in manifests.loaded}}
 
 
 def _selected_containers(
