@@ -323,7 +323,7 @@ def backoff_sentences(
         if following is None and due is not None and decision.waits:
             yield _restart(due, view)
         if not decision.waits:
-            yield _after_the_wait(decision, view, restart)
+            yield _after_the_wait(decision, waited, view, restart)
     elif not decision.waits:
         yield _no_wait(decision, instance, view, restart)
         yield from _remark_on_probe_kill(instance)
@@ -413,8 +413,12 @@ def _since(entry: BackoffEntry, view: View) -> str:
     return f", counted from the exit at {view.times.stamp(entry.since)}"
 
 
-def _after_the_wait(decision: BackoffEntry, view: View, restart: str) -> str:
+def _after_the_wait(
+    decision: BackoffEntry, waited: BackoffEntry, view: View, restart: str
+) -> str:
     at = view.times.stamp(decision.at)
+    if waited.until is not None and decision.at < waited.until:
+        return f"{restart} at {at}: its back-off had been cleared."
     started = f"{restart} at {at} by the first pod sync after the wait"
     if decision.since is None:
         return f"{started}."
