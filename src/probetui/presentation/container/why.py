@@ -372,6 +372,10 @@ def _not_restarted(
         return f"{_NOT_STARTED}: it is an init container and has succeeded."
     if policy is RestartPolicy.ON_FAILURE and has_succeeded:
         return f"{_NOT_STARTED}: restartPolicy is OnFailure, and it exited with 0."
+    answer = None if context is None else context.answer
+    if history.pod_has_ended and answer is not None and answer.before is not None:
+        # A deletion ends the pod, too, as Failed or Succeeded.
+        return f"{_NOT_STARTED}: the pod was deleted."
     if history.pod_has_ended:
         return f"{_NOT_STARTED}: the pod has ended, it is {history.pod_phase}."
     return _NOT_YET
