@@ -24,7 +24,9 @@ def sentences(text: str) -> list[str]:
 
 def test_why_a_container_was_killed(program: Program) -> None:
     with terminal(program.environment) as tty:
-        tty.enter(f"{PROGRAM} demo liveness; echo status $?")
+        record = program.home / "lesson.jsonl"
+        lesson = f"{PROGRAM} demo liveness --no-quiz --record {record}"
+        tty.enter(f"{lesson}; echo status $?")
         tty.wait_for("restarts 1")
         tty.type("Space")
         tty.wait_for("PAUSED")
@@ -44,7 +46,7 @@ def test_why_a_container_was_killed(program: Program) -> None:
         # A command is not a sentence: it has no full stop.
         explanation = explanation[explanation.index("The liveness probe") :]
         tty.enter("clear")
-        tty.enter(f"{PROGRAM} why | head -40; echo status $?")
+        tty.enter(f"{PROGRAM} why {record} | head -40; echo status $?")
         tty.wait_for("status 0", "Instances:")
 
         assert any(explanation in sentence for sentence in sentences(tty.text))
