@@ -20,7 +20,7 @@ from probetui.analysis.container_history import ContainerInstance
 from probetui.analysis.readiness import NotReady, Obstacle
 from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import HookType, TickEntry
-from probetui.kubelet.outcome import Result
+from probetui.kubelet.outcome import ProbeResult, Result
 
 _NO_TIME, _SECOND = timedelta(), timedelta(seconds=1)
 
@@ -244,10 +244,25 @@ def another_container(case: WhyCase) -> Cause | None:
 
 
 def ready(case: WhyCase) -> Cause:
-    """Return that nothing is wrong."""
+    """Return that nothing is wrong, and what only counts as a success."""
     last = case.last
     since = None if last is None else last.started_at
-    return case.cause(CauseKind.READY, since, evidence=Evidence(instance=last))
+    redirected = _redirected(case)
+    return case.cause(
+        CauseKind.READY, since, redirected, evidence=Evidence(instance=last)
+    )
+
+
+def _redirected(case: WhyCase) -> Cause | None:
+    """Find a probe whose last answer was a redirect that is not followed."""
+    last = case.last
+    for probe_type in (ProbeType.READINESS, ProbeType.LIVENESS):
+        tick = None if last is None else case.last_tick(probe_type, last)
+        if tick is None or not tick.attempts:
+            continue
+        if tick.attempts[-1].result is ProbeResult.WARNING:
+            return probe_cause(case, tick)
+    return None
 
 
 RUNNING: tuple[Row, ...] = (
