@@ -474,7 +474,9 @@ def lane_rows(height: int, containers: int, probes: int) -> LaneRows:
         why = of_probes = 0
     wanted = max(containers, 1) + LINES_AROUND
     room = height - 2 - card - why - of_probes - _LEAST_EVENTS
-    if height < _LEAST_FOR_FRAMES and wanted > room:
+    # Whatever is selected, or the rows would move with the selection.
+    with_one = room + of_probes - LEAST_OF_PROBES - 1
+    if _LEAST_FOR_ALL <= height < _LEAST_FOR_FRAMES and wanted > with_one:
         room += of_probes - (_FIVE_EVENTS - _LEAST_EVENTS)
         of_probes = 0
     listed = max(min(wanted, room), LINES_AROUND + 1)
