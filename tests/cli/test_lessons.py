@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
+from probetui.analysis.causes.answer import explain
+from probetui.analysis.causes.kinds import CauseKind
+from probetui.analysis.container_history import SessionHistory
 from probetui.cli.commands.sessions import DemoOptions
 from probetui.cli.lessons import DEFAULT, OpenLesson, lesson_names, load_lesson
 from probetui.cli.main import run
@@ -24,11 +28,13 @@ from probetui.kubelet.journal import (
     ExitCause,
     JournalEntry,
     LifecycleStep,
+    PodGoneEntry,
     Skip,
     TickAction,
     TickEntry,
 )
 from probetui.kubelet.outcome import ProbeResult, Result
+from probetui.kubelet_rules import rules_of
 from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import FieldValidation
 from probetui.record.reader import read_recording
@@ -41,10 +47,14 @@ def test_the_default_lesson_comes_first() -> None:
     assert lesson_names()[0] == DEFAULT
     assert set(lesson_names()) == {
         "back-off",
+        "completed",
         "errored",
         "grace",
+        "init-container",
         "liveness",
+        "on-failure",
         "on-hold",
+        "post-start",
         "prestop",
         "readiness",
         "redirects",
@@ -53,6 +63,8 @@ def test_the_default_lesson_comes_first() -> None:
         "startup",
         "thresholds",
         "timeout",
+        "tls",
+        "variable",
         "versions",
     }
 
@@ -382,6 +394,82 @@ def test_timeout_shows_that_a_timeout_is_a_failure(run_lesson: RunLesson) -> Non
     assert {entry.attempts[0].result for entry in runs} == {ProbeResult.FAILURE}
     assert {entry.timing.duration.total_seconds() for entry in runs} == {1}
     assert container_entries(journal, LifecycleStep.EXITED)[0].by is ExitCause.LIVENESS
+
+
+def test_init_container_shows_an_app_that_waits_for_the_third_run(
+    run_lesson: RunLesson,
+) -> None:
+    journal = run_lesson("init-container")
+
+    schema = container_entries(journal, LifecycleStep.EXITED, "schema")
+    app = container_entries(journal, LifecycleStep.STARTED)[0]
+    assert [exited.exit_code for exited in schema] == [1, 1, 0]
+    assert schema[-1].at <= app.at
+    assert any(isinstance(entry, BackoffEntry) and entry.waits for entry in journal)
+
+
+def test_post_start_shows_a_container_that_waits_for_the_hook_before(
+    run_lesson: RunLesson,
+) -> None:
+    journal = run_lesson("post-start")
+
+    first = container_entries(journal, LifecycleStep.STARTED, "first")[0]
+    second = container_entries(journal, LifecycleStep.STARTED, "second")[0]
+    probed = [t for t in ticks(journal, ProbeType.READINESS, "first") if t.attempts]
+    assert (second.at - first.at).total_seconds() == 8
+    assert probed[0].at >= second.at
+
+
+def test_completed_shows_that_exit_code_0_backs_off(run_lesson: RunLesson) -> None:
+    journal = run_lesson("completed")
+
+    exits = container_entries(journal, LifecycleStep.EXITED)
+    assert {exited.exit_code for exited in exits} == {0}
+    assert any(isinstance(entry, BackoffEntry) and entry.waits for entry in journal)
+
+
+def test_on_failure_shows_a_pod_that_its_liveness_probe_ends(
+    run_lesson: RunLesson,
+) -> None:
+    journal = run_lesson("on-failure")
+
+    exits = container_entries(journal, LifecycleStep.EXITED)
+    assert [exited.by for exited in exits] == [ExitCause.LIVENESS] * 3
+    assert {exited.exit_code for exited in exits} == {0}
+    assert len(container_entries(journal, LifecycleStep.STARTED)) == 3
+    assert any(isinstance(entry, PodGoneEntry) for entry in journal)
+
+
+@pytest.mark.parametrize(
+    ("name", "cause"),
+    [
+        ("tls", CauseKind.PORT_SPEAKS_TLS),
+        ("variable", CauseKind.VARIABLE_NOT_EXPANDED),
+        ("post-start", CauseKind.WAITS_FOR_POST_START_HOOK),
+        ("init-container", CauseKind.WAITS_FOR_INIT_CONTAINER),
+        ("completed", CauseKind.COMPLETED),
+        ("on-failure", CauseKind.RESTART_POLICY_ON_FAILURE),
+    ],
+)
+def test_a_lesson_about_a_cause_has_that_cause(
+    name: str, cause: CauseKind, run_lesson: RunLesson
+) -> None:
+    journal = run_lesson(name)
+    pod = load_manifests([load_lesson(name).source]).pods[0]
+
+    causes = set()
+    for second in (5, 30):
+        now = journal[0].at + timedelta(seconds=second)
+        entries = [entry for entry in journal if entry.at <= now]
+        past = SessionHistory(entries)
+        past.add_entries(entries, 0)
+        for container in pod.all_containers():
+            answer = explain(
+                pod, container, past, now, rules_of("1.36"), {pod.uid: pod}
+            )
+            causes |= {step.kind for told in answer.causes for step in told.chain}
+
+    assert cause in causes
 
 
 def test_a_lesson_without_a_screen_ends(
