@@ -145,6 +145,51 @@ def test_a_signal_restores_the_terminal_and_stops_the_containers(
     assert program.left_behind() == []
 
 
+def test_pods_that_have_run_for_long_are_stopped_or_kept_as_the_user_says(
+    program: Program, tty: Terminal
+) -> None:
+    path = program.home / "steady.yaml"
+    path.write_text(STEADY)
+    command = f"clear; {PROGRAM} -f {path} --runtime process; echo status $?"
+    question = "Quit? This stops steady."
+
+    tty.enter(command)
+    tty.wait_for("Running 30s")
+    tty.wait_for("Running 1m01s")
+    tty.type("q")
+    tty.wait_for(question, "y stop    k keep running")
+    tty.type("Escape")
+    tty.wait_without(question)
+    tty.type("q")
+    tty.wait_for(question)
+    tty.type("k")
+    tty.wait_for("kept: steady; `probetui down steady` removes them", "status 0")
+    assert_restored(tty)
+    assert program.left_behind() == ["default/steady"]
+
+    # It runs since the first session.
+    tty.enter(command)
+    tty.wait_for("Running")
+    tty.type("q")
+    tty.wait_for(question)
+    tty.type("y")
+    tty.wait_for("stopping steady", "status 0")
+    assert program.left_behind() == []
+
+
+def test_control_c_ends_the_screen_at_once(program: Program, tty: Terminal) -> None:
+    path = program.home / "steady.yaml"
+    path.write_text(STEADY)
+    tty.enter(f"{PROGRAM} -f {path} --runtime process; echo status $?")
+    tty.wait_for("Running")
+
+    tty.type("C-c")
+
+    tty.wait_for("stopping steady", "status 0")
+    assert_restored(tty)
+    assert program.left_behind() == []
+
+
 def test_the_program_can_be_suspended_and_resumed(tty: Terminal) -> None:
     tty.enter(f"{PROGRAM} demo readiness --no-quiz")
     tty.wait_for("Running")

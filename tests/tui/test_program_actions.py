@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from contextlib import AbstractContextManager, nullcontext
+from datetime import timedelta
 from pathlib import Path
 from typing import cast
 
@@ -13,9 +14,11 @@ from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from probetui.engine.inputs import DeletePod
+from probetui.engine.snapshot import Snapshot
 from probetui.errors import ManifestError, UsageError
 from probetui.k8s.pod import Pod
 from probetui.k8s.runtime import ContainerID
+from probetui.k8s.status import PodPhase, PodStatus, Running
 from probetui.presentation.pod import pod_changes
 from probetui.tui.actions.dispatch import available_actions
 from probetui.tui.app import ProbetuiApp
@@ -23,10 +26,18 @@ from probetui.tui.host_services import HostServices, ManifestReload
 from probetui.tui.panes.container_table import ContainerTable
 from probetui.tui.screens.dialogs import ChoiceScreen, QuestionScreen
 from probetui.tui.services import shell
+from tests.ticks import NOW
 from tests.tui.app_harness import an_app, an_app_of_cards, screen_text
 from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import failing
-from tests.tui.snapshots import DEMO, SHOP
+from tests.tui.snapshots import (
+    DEMO,
+    SHOP,
+    a_container_snapshot,
+    a_pod_snapshot,
+    a_snapshot,
+    demo,
+)
 
 SIZE = (80, 24)
 
@@ -248,6 +259,88 @@ async def test_quitting_asks_for_confirmation_if_pods_would_stay(
         assert app._exit is has_left
         if keys == ("q",):
             assert "These pods keep running: demo, shop" in screen_text(app)
+
+
+def started(ago: timedelta, phase: PodPhase = PodPhase.RUNNING) -> Snapshot:
+    """Return a pod that a session has had for so long; its container ran for 41s."""
+    snapshot = a_snapshot(demo())
+    (pod,) = snapshot.pods
+    status = replace(pod.status, phase=phase, start_time=snapshot.taken_at - ago)
+    return replace(snapshot, pods=(replace(pod, status=status),))
+
+
+def kept() -> Snapshot:
+    """Return a pod that an earlier session has kept, in a session of 10 seconds."""
+    state = Running(NOW - timedelta(seconds=61))
+    container = a_container_snapshot(DEMO.containers[0], state=state)
+    status = PodStatus(PodPhase.RUNNING, start_time=NOW - timedelta(seconds=10))
+    return a_snapshot(a_pod_snapshot(DEMO, container, status=status))
+
+
+MINUTE = timedelta(minutes=1)
+LONG = started(MINUTE + timedelta(seconds=1))
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "asks"),
+    [
+        pytest.param(LONG, True, id="runs for more than a minute"),
+        pytest.param(kept(), True, id="runs since an earlier session"),
+        pytest.param(started(MINUTE), False, id="runs for a minute"),
+        pytest.param(started(2 * MINUTE, PodPhase.PENDING), False, id="waits"),
+        pytest.param(started(2 * MINUTE, PodPhase.SUCCEEDED), False, id="has ended"),
+    ],
+)
+async def test_quitting_asks_once_where_pods_have_run_for_long(
+    snapshot: Snapshot,
+    asks: bool,  # noqa: FBT001  # a column
+) -> None:
+    app = an_app(snapshot, host=HostServices(keep_pods=lambda: None))
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("q")
+        await pilot.pause()
+
+        assert app._exit is not asks
+        assert ("y stop    k keep running    n esc q back" in screen_text(app)) is asks
+        assert ("Quit? This stops demo." in screen_text(app)) is asks
+
+
+async def test_quitting_does_not_ask_where_no_pod_can_be_kept() -> None:
+    app = an_app(LONG)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("q")
+        await pilot.pause()
+
+        assert app._exit
+
+
+@pytest.mark.parametrize(
+    ("key", "leaves", "keeps"),
+    [
+        pytest.param("y", True, False, id="stop"),
+        pytest.param("k", True, True, id="keep running"),
+        pytest.param("escape", False, False, id="back"),
+        pytest.param("q", False, False, id="q again"),
+        pytest.param("enter", False, False, id="enter is no answer"),
+        pytest.param("ctrl+c", True, False, id="^c"),
+        pytest.param("ctrl+q", True, False, id="^q"),
+    ],
+)
+async def test_the_answer_says_what_becomes_of_pods(
+    key: str,
+    leaves: bool,  # noqa: FBT001  # a column
+    keeps: bool,  # noqa: FBT001  # a column
+) -> None:
+    kept: list[bool] = []
+    host = HostServices(keep_pods=lambda: kept.append(True))
+    app = an_app(LONG, host=host)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("q")
+        await pilot.press(key)
+        await pilot.pause()
+
+        assert app._exit is leaves
+        assert bool(kept) is keeps
 
 
 async def test_deleting_a_pod_asks_for_confirmation() -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from probetui.engine.snapshot import PodSnapshot
+from probetui.engine.snapshot import PodSnapshot, Snapshot
 from probetui.k8s.pod import Pod
 from probetui.k8s.pod_diff import FieldChange, diff_pods
 from probetui.k8s.probe import ProbeType
-from probetui.k8s.status import ConditionStatus
+from probetui.k8s.status import ConditionStatus, PodPhase, Running
 from probetui.presentation.text.spans import Line, Role, Span, line, muted, strong
 from probetui.presentation.text.view import View
+
+_LONG = timedelta(minutes=1)
 
 
 def condition_lines(pod: PodSnapshot, name: str, view: View) -> list[Line]:
@@ -38,6 +41,34 @@ def condition_lines(pod: PodSnapshot, name: str, view: View) -> list[Line]:
             for kind, condition in zip(kinds, shown, strict=True)
         ),
     ]
+
+
+def long_running(snapshot: Snapshot) -> list[str]:
+    """Return the names of the pods that run, and have for more than a minute."""
+    long_ago = snapshot.taken_at - _LONG
+    return [
+        pod.pod.name
+        for pod in snapshot.pods
+        if pod.status.phase is PodPhase.RUNNING
+        and any(began < long_ago for began in _beginnings(pod))
+    ]
+
+
+def _beginnings(pod: PodSnapshot) -> Iterator[datetime]:
+    """Yield when a session took a pod on, and when its containers were started.
+
+    Containers that an earlier session kept are older than the pod's status.
+    """
+    if pod.status.start_time is not None:
+        yield pod.status.start_time
+    for container in pod.containers:
+        status = container.status
+        if (
+            status is not None
+            and isinstance(status.state, Running)
+            and status.state.started_at is not None
+        ):
+            yield status.state.started_at
 
 
 class PodChange(Struct, frozen=True):

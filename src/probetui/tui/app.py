@@ -25,6 +25,7 @@ from probetui.drive.session import Session
 from probetui.engine.snapshot import PlaybackKind
 from probetui.errors import UsageError
 from probetui.k8s.probe import ProbeType
+from probetui.presentation.pod import long_running
 from probetui.presentation.text.spans import line, strong
 from probetui.record.masking import Mask
 from probetui.suggestions import removal_command
@@ -52,6 +53,7 @@ from probetui.tui.screens.registry import (
     open_command_line,
     open_events,
     open_help,
+    open_leave_question,
 )
 from probetui.tui.screens.sizes import within_most
 from probetui.tui.services.key_order import KeyOrder
@@ -87,8 +89,6 @@ if TYPE_CHECKING:
     from probetui.tui.actions.command_parser import TypedCommand
     from probetui.tui.host_services import Timings
     from probetui.tui.services.quiz import QuizMaster
-
-SECONDS_TO_QUIT = 2.0
 
 _STYLES = Path(__file__).parent / "styles"
 
@@ -164,7 +164,6 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
         self._unsubscribe: Callable[[], None] = _nothing
         self.has_mouse = options.mouse
         self._history: list[str] = []
-        self._is_quit_asked = False
         self._quiz_master: QuizMaster | None = None
         self._backpressure = TerminalBackpressure(self)
         self._key_order = KeyOrder(self, super().on_event)
@@ -402,25 +401,25 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
         self.notify(result.words, severity=severity)
 
     def action_copy_or_quit(self) -> None:
-        """Copy the selected text; without any, quit if asked twice in two seconds."""
+        """Copy the selected text; without any, quit."""
         if text := self.screen.get_selected_text():
             self.copy_to_clipboard(text)
-        elif self._is_quit_asked:
-            self.exit()
         else:
-            self._is_quit_asked = True
-            self.set_timer(SECONDS_TO_QUIT, self._forget_quit)
-            self.notify("Press ^c again to quit.", timeout=SECONDS_TO_QUIT)
-
-    def _forget_quit(self) -> None:
-        self._is_quit_asked = False
+            self.exit()
 
     def action_leave(self) -> None:
-        """Quit; ask first if pods would remain."""
-        remaining_pods = self.ui_state.host.remaining_pods
+        """Quit; ask first if pods would remain, or have run for long."""
+        host, snapshot = self.ui_state.host, self.ui_state.view_model.snapshot
+        remaining_pods, keep_pods = host.remaining_pods, host.keep_pods
         names = remaining_pods() if remaining_pods is not None else ()
         if not names:
-            self.exit()
+            long_run = long_running(snapshot) if keep_pods is not None else ()
+            if long_run and keep_pods is not None:
+                is_ascii = self._options.ascii
+                asked = open_leave_question(long_run, keep_pods, is_ascii=is_ascii)
+                self.push_screen(asked, self._leave_if)
+            else:
+                self.exit()
             return
         listed = ", ".join(names)
         question = line(
@@ -429,6 +428,10 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
             f". {removal_command(listed)} removes them.",
         )
         self.ask([question], self.exit)
+
+    def _leave_if(self, is_wanted: bool | None) -> None:  # noqa: FBT001  # the framework's
+        if is_wanted:
+            self.exit()
 
     def choose(self, key: ContainerKey, probe: ProbeType | None = None) -> None:
         self._main.choose(key, probe)

@@ -68,6 +68,8 @@ class HostServices(Struct, frozen=True):
 
     Attributes:
         remaining_pods: returns the names of the pods that remain after the screen.
+        keep_pods: has the pods remain that would be stopped after the screen; None
+            where nothing is lost with them, as in a lesson, or none is stopped.
         reread: reads the manifests again; raises `ProbetuiError`.
         logs: reads the logs of containers.
         lesson: the current lesson.
@@ -80,6 +82,7 @@ class HostServices(Struct, frozen=True):
     """
 
     remaining_pods: Callable[[], Sequence[str]] | None = None
+    keep_pods: Callable[[], None] | None = None
     reread: Callable[[], ManifestReload] | None = None
     logs: SupportsLogs | None = None
     lesson: CurrentLesson | None = None

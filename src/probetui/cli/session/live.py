@@ -158,7 +158,7 @@ async def run_on_runtime(
         ContainerRuntimeError: what an earlier run left cannot be removed.
         UsageError: another probetui runs one of the pods.
     """
-    pod_registry = PodRegistry(plan.desired)
+    pod_registry = PodRegistry(plan.desired, keeps_pods=plan.options.keep)
     async with AsyncExitStack() as stack:
         parts = [*plan.parts()]
         if isinstance(plan, NodePlan):
@@ -177,7 +177,7 @@ async def run_on_runtime(
             ).run()
         except BaseException as error:
             # A bug, not an end: nothing may be left behind all the same.
-            if not plan.options.keep:
+            if not pod_registry.keeps_pods:
                 await _remove_after_bug(runtime, pod_registry, plan.notes)
             raise _first_cause(error) from error
 
@@ -577,7 +577,7 @@ class _LiveSession:
         self, session: RealtimeSession, interrupts: Interrupts, verdict: Verdict
     ) -> Verdict:
         plan = self._plan
-        if plan.options.keep:
+        if self._pod_registry.keeps_pods:
             names = ", ".join(pod.name for pod in self._pod_registry.pods)
             plan.notes.note(f"kept: {names}; {removal_command(names)} removes them")
             return verdict

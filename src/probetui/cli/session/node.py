@@ -71,6 +71,11 @@ class NodePods:
         self._is_ending = False
         pod_registry.on_manifests = self.apply_static
 
+    @property
+    def are_kept(self) -> bool:
+        """Whether the pods and the node stay when the session ends."""
+        return self._pod_registry.keeps_pods
+
     def refuse_new(self) -> None:
         """Refuse new pods: with them a session that ends would never end."""
         self._is_ending = True
@@ -152,15 +157,12 @@ class NodeSession(SessionPart):
         pods: NodePods,
         shown: _Shown,
         notes: Notes,
-        *,
-        keeps_node: bool,
     ) -> None:
         self.name = name
         self._pods = pods
         self._notes = notes
         self._agent = agent
         self._shown = shown
-        self._keeps_node = keeps_node
         self._is_lost = False
         self._has_left = False
 
@@ -195,7 +197,7 @@ class NodeSession(SessionPart):
         """End the pods in the cluster, unless they are kept or the user insists."""
         self._pods.refuse_new()
         self._agent.refuse_new()
-        if self._keeps_node or self._is_lost:
+        if self._pods.are_kept or self._is_lost:
             self._agent.detach()
             return
         try:
@@ -232,7 +234,7 @@ class NodeSession(SessionPart):
             self._notes.error(f"node {self.name} may be left in the cluster: {error}")
 
     async def _withdraw(self) -> None:
-        if not await self._agent.withdraw(keeps_node=self._keeps_node):
+        if not await self._agent.withdraw(keeps_node=self._pods.are_kept):
             self._notes.note(
                 f"node {self.name} is left in the cluster, not ready: this user may "
                 f"not delete it; kubectl delete node {self.name} removes it"
@@ -295,9 +297,7 @@ async def open_node(
         )
         pods = NodePods(plan, pod_registry, runtime)
         agent = NodeAgent(api, clock, facts, plan.rules, pods.apply_api, notes.warning)
-        node_session = NodeSession(
-            name, agent, pods, shown, notes, keeps_node=options.keep_node
-        )
+        node_session = NodeSession(name, agent, pods, shown, notes)
         stack.push_async_callback(node_session.withdraw)
         await _finish(agent.register(adopts=options.adopt))
         if not options.keep_node and await agent.registration.may_delete() is False:

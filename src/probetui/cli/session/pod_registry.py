@@ -113,10 +113,12 @@ class PodRegistry:
 
     Attributes:
         on_manifests: runs what changed manifests ask for; a node has other pods, too.
+        keeps_pods: whether the pods stay when the session ends.
     """
 
-    def __init__(self, desired: DesiredState) -> None:
+    def __init__(self, desired: DesiredState, *, keeps_pods: bool = False) -> None:
         self.desired = desired
+        self.keeps_pods = keeps_pods
         self._known = {pod.uid: pod for pod in desired.pods}
         self._admit: Callable[[DesiredState], DesiredState] = lambda desired: desired
         self._pods_listeners: list[PodsListener] = []
@@ -168,6 +170,10 @@ class PodRegistry:
             admit: returns the part of a desired state that may be run.
         """
         self._admit = admit
+
+    def keep_pods(self) -> None:
+        """Have the pods stay when the session ends."""
+        self.keeps_pods = True
 
     def drop_pod(self, pod: Pod) -> None:
         """Stop running a pod that turned out to be somebody else's."""

@@ -19,7 +19,7 @@ from probetui.cli.option_values import ScreenChoices
 from probetui.cli.printing import NoteLevel
 from probetui.cli.session.appearance import Appearance, load_appearance
 from probetui.cli.session.outputs import ScreenFault
-from probetui.cli.session.plan import EnginePlan, Plan
+from probetui.cli.session.plan import EnginePlan, Plan, RunPlan
 from probetui.cli.session.pod_registry import PodRegistry
 from probetui.cli.terminal import draws_unicode
 from probetui.drive.session import FaultTarget, Session, SupportsLogs
@@ -122,7 +122,8 @@ async def show_screen(
         fault_refusal=session.fault_refusal
         if isinstance(session, FaultTarget)
         else None,
-        remaining_pods=_leaves_behind(plan, pod_registry),
+        remaining_pods=_leaves_behind(pod_registry),
+        keep_pods=_keeping(plan, pod_registry),
         reread=_manifest_reloader(plan, pod_registry),
         copy_edited=_copying(plan),
     )
@@ -224,12 +225,19 @@ def _lesson(page: OpenLesson, turn: asyncio.Future[int]) -> CurrentLesson:
 
 
 def _leaves_behind(
-    plan: Plan, pod_registry: PodRegistry | None
+    pod_registry: PodRegistry | None,
 ) -> Callable[[], Sequence[str]] | None:
     """Return what names the pods that stay, None if none does."""
-    if pod_registry is None or not plan.options.keep:
+    if pod_registry is None or not pod_registry.keeps_pods:
         return None
     return lambda: [pod.name for pod in pod_registry.pods]
+
+
+def _keeping(plan: Plan, pod_registry: PodRegistry | None) -> Callable[[], None] | None:
+    """Return what keeps the pods of a person at the end, None if there are none."""
+    if pod_registry is None or plan.is_lesson or not isinstance(plan, RunPlan):
+        return None
+    return pod_registry.keep_pods
 
 
 def _copying(plan: Plan) -> Callable[[str, Timings], ManifestCopy] | None:

@@ -43,6 +43,7 @@ class KeyContext(Enum):
     FILTER = "the filter, while it is typed"
     COMMAND_LINE = "the command line"
     QUESTION = "a question"
+    LEAVING = "the question whether to quit"
     CHOICE = "a menu"
     STEPS = "the queue"
     MENU = "the lines of an action menu"

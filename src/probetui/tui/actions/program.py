@@ -9,6 +9,7 @@ _CHOICE = (KeyContext.CHOICE,)
 _COMMAND_LINE = (KeyContext.COMMAND_LINE,)
 _FILTER = (KeyContext.FILTER,)
 _HELP = (KeyContext.HELP,)
+_LEAVING = (KeyContext.LEAVING,)
 _MAIN = (KeyContext.MAIN,)
 _PROGRAM = (KeyContext.PROGRAM,)
 _QUESTION = (KeyContext.QUESTION,)
@@ -99,7 +100,7 @@ PROGRAM_ACTIONS = (
     Action(
         "app.copy",
         "ctrl+c",
-        "Copy the selection; twice: quit",
+        "Copy the selection; without any, quit now",
         _PROGRAM,
         "copy_or_quit",
         typed="copy marked",
@@ -117,7 +118,7 @@ PROGRAM_ACTIONS = (
     Action(
         "app.quit",
         "q",
-        "Quit probetui",
+        "Quit; asks before pods are stopped that have run for a minute",
         _PROGRAM,
         "leave",
         on=Target.PROGRAM,
@@ -144,6 +145,23 @@ DIALOG_ACTIONS = (
     Action("app.yes", "y", "Confirm", _QUESTION, "answer(True)", is_listed=False),
     Action(
         "app.no", "n,escape,q", "Cancel", _QUESTION, "answer(False)", is_listed=False
+    ),
+    Action(
+        "app.keep",
+        "k",
+        "Quit, and keep the pods running",
+        _LEAVING,
+        "keep",
+        is_listed=False,
+    ),
+    Action(
+        "app.interrupt",
+        "ctrl+c",
+        "Quit now",
+        _QUESTION,
+        "app.quit",
+        is_listed=False,
+        gives_way=True,
     ),
     Action(
         "app.choose",

@@ -93,6 +93,7 @@ OVERLAPPING_CONTEXTS: tuple[tuple[KeyContext, ...], ...] = (
     (KeyContext.FILTER,),
     (KeyContext.COMMAND_LINE,),
     (KeyContext.PANE, KeyContext.QUESTION),
+    (KeyContext.QUESTION, KeyContext.LEAVING),
     (KeyContext.PANE, KeyContext.CHOICE),
     (KeyContext.PANE, KeyContext.STEPS, KeyContext.PROGRAM),
     (KeyContext.PANE, KeyContext.MENU, KeyContext.MENU_SCREEN, KeyContext.TIMING),

@@ -11,6 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.screen import ModalScreen
 
+from probetui.presentation.text.cells import one_line
 from probetui.presentation.text.spans import Line, Role, Span, line, muted, strong
 from probetui.tui.actions.action import KeyContext
 from probetui.tui.actions.key_labels import active_labels, key_label
@@ -28,6 +29,10 @@ NUMBERS = digits[1:]
 
 _NAMES_IN_MENU, _LEAST_NAME = 56, 12
 """The share of a menu's width for names, in percent, and their least width in cells."""
+
+
+_MOST_NAMES = 5
+"""How many pods a question names."""
 
 
 class ChoicePane(Pane):
@@ -203,12 +208,57 @@ class QuestionScreen(
         self.dismiss(answer)
 
     def _answers(self) -> Line:
+        return self._labelled(("app.yes", " yes"), ("app.no", " no"))
+
+    def _labelled(self, *answers: tuple[str, str]) -> Line:
+        """Return the keys of answers, each with what it says."""
         labels = {label.id: label for label in active_labels(self.active_bindings)}
-        yes, no = (
-            Span(" ".join(labels[identifier].keys), Role.ACCENT)
-            for identifier in ("app.yes", "app.no")
+        parts: list[Span | str] = []
+        for identifier, says in answers:
+            keys = " ".join(labels[identifier].keys)
+            parts += ["    " if parts else "", Span(keys, Role.ACCENT), says]
+        return line(*parts)
+
+
+class LeavePane(QuestionPane, inherit_bindings=False):
+    """A question whose answers include letters that move in other panes."""
+
+    KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = ()
+
+
+class LeaveScreen(QuestionScreen, inherit_bindings=False):
+    """Asks what becomes of pods when the user quits; dismissed as a question is.
+
+    Args:
+        names: the pods that have run for long.
+        keep: called before it is dismissed with yes, if the pods are to be kept.
+        is_ascii: whether to draw with ASCII only.
+    """
+
+    KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = (
+        KeyContext.QUESTION,
+        KeyContext.LEAVING,
+    )
+    BINDINGS: ClassVar[list[BindingType]] = bindings(*KEY_CONTEXTS)
+
+    def __init__(
+        self, names: Sequence[str], keep: Callable[[], None], *, is_ascii: bool
+    ) -> None:
+        more = len(names) - _MOST_NAMES
+        listed = ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" * (more > 0))
+        question = (line("Quit? This stops ", strong(one_line(listed)), "."),)
+        super().__init__(question, is_ascii=is_ascii)
+        self._pane = LeavePane("Quit", question, self._answers, is_ascii=is_ascii)
+        self._keep = keep
+
+    def action_keep(self) -> None:
+        self._keep()
+        self.dismiss(True)  # noqa: FBT003  # the answer
+
+    def _answers(self) -> Line:
+        return self._labelled(
+            ("app.yes", " stop"), ("app.keep", " keep running"), ("app.no", " back")
         )
-        return line(yes, " yes    ", no, " no")
 
 
 class LessonChangeScreen(ModalScreen[None], MinimumSizeScreen[None]):

@@ -149,6 +149,15 @@ def open_question(question: Sequence[Line], *, is_ascii: bool) -> Screen[bool]:
     return QuestionScreen(question, is_ascii=is_ascii)
 
 
+def open_leave_question(
+    names: Sequence[str], keep: Callable[[], None], *, is_ascii: bool
+) -> Screen[bool]:
+    """Ask whether to stop pods at the end, or to keep them."""
+    from probetui.tui.screens.dialogs import LeaveScreen
+
+    return LeaveScreen(names, keep, is_ascii=is_ascii)
+
+
 def open_choice(
     name: str, choices: Sequence[tuple[str, str]], *, is_ascii: bool
 ) -> Screen[int | None]:
