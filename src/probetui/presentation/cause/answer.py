@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from probetui.analysis.causes.answer import WELL
 from probetui.analysis.causes.cause import (
@@ -16,7 +16,12 @@ from probetui.analysis.causes.cause import (
 from probetui.analysis.causes.kinds import CauseKind
 from probetui.analysis.causes.pages import page_of
 from probetui.kubelet.journal import HookType
-from probetui.presentation.cause.predicates import Words, predicate
+from probetui.presentation.cause.predicates import (
+    Words,
+    is_being_stopped,
+    predicate,
+    stop_clause,
+)
 from probetui.presentation.container.evidence import hook_sentences
 from probetui.presentation.text.view import View
 from probetui.presentation.tick.why import Explanation
@@ -146,17 +151,38 @@ def page_command(answer: WhyAnswer) -> str:
 
 def answer_clause(answer: WhyAnswer, view: View) -> str:
     """Return why a container is as it is, as what follows its name in one line."""
-    words, head = Words(view), answer.now
+    return cause_clause(answer.now, view)
+
+
+def cause_clause(head: Cause, view: View, until: datetime | None = None) -> str:
+    """Return a chain of causes, as what follows a name in one line.
+
+    Args:
+        head: the first cause.
+        view: formats instants, and makes foreign text safe.
+        until: say what was so until then; None says what is so.
+    """
+    words = Words(view) if until is None else Words(view, is_past=True, now=until)
     return _clauses(tuple(head.chain), words)
 
 
 def _clauses(chain: Sequence[Cause], words: Words) -> str:
     """Return causes from the head of a chain on as one clause, without a subject."""
     head = chain[0]
-    others = (
-        f"{_subject(cause, head)} {predicate(cause, words)}" for cause in chain[1:]
-    )
+    others = (_reason(cause, head, words) for cause in chain[1:])
     return ", because ".join((predicate(head, words), *others))
+
+
+def _reason(cause: Cause, head: Cause, words: Words) -> str:
+    """Return what follows `because`; what is being stopped is so already said."""
+    subject = _subject(cause, head)
+    if is_being_stopped(cause):
+        return stop_clause(cause, words, _possessive(subject))
+    return f"{subject} {predicate(cause, words)}"
+
+
+def _possessive(subject: str) -> str:
+    return "its" if subject == "it" else f"{subject}'s"
 
 
 def _lead(name: str, head: Cause, words: Words) -> str:
@@ -168,7 +194,7 @@ def _because(head: Cause, words: Words) -> Iterator[str]:
     """Yield the root of a chain, and then what else is known of it."""
     root = head.root
     if root is not head:
-        yield f"because {_subject(root, head)} {predicate(root, words)}"
+        yield f"because {_reason(root, head, words)}"
     for cause in head.chain:
         yield from cause.evidence.lines
     for cause in head.chain:

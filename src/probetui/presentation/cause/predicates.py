@@ -315,44 +315,65 @@ def _running(cause: Cause, words: Words) -> str:
 # -- ended
 
 
-def _killed(by: str) -> Predicate:
-    def say(cause: Cause, words: Words) -> str:
-        instance = cause.evidence.instance
-        is_ended = instance is None or instance.exited is not None
-        verb = "was killed" if is_ended else f"{words.be} being killed"
-        reason = by.format(name=cause.subject.name)
-        return f"{verb}{words.at(cause.since)}: {reason}{_ended(cause)}"
+_KILL_REASONS: Mapping[CauseKind, str] = {
+    K.KILLED_BY_POST_START_HOOK: "{its} postStart hook failed",
+    K.KILLED_BY_DEADLINE: "the pod was active for longer than activeDeadlineSeconds",
+    K.KILLED_BY_DELETION: "its pod was deleted",
+    K.KILLED_BY_EDIT: "{its} definition was changed",
+    K.KILLED_BY_USER: "a user asked for it",
+    K.KILLED_BY_DRAIN: "its pod was evicted",
+    K.KILLED_BY_RESTART_ALL: "{name} restarts all containers of the pod",
+    K.KILLED_WITH_POD: "its pod was stopped as a whole",
+}
 
-    return say
+
+_KILLS = frozenset(
+    {K.KILLED_BY_LIVENESS, K.KILLED_BY_STARTUP, K.STARTUP_WINDOW, *_KILL_REASONS}
+)
 
 
-def _killed_by_probe(cause: Cause, words: Words) -> str:
-    evidence = cause.evidence
-    instance = evidence.instance
-    is_ended = instance is None or instance.exited is not None
-    verb = "was killed" if is_ended else f"{words.be} being killed"
+def _killed(cause: Cause, words: Words) -> str:
+    reason = f"{_kill_reason(cause)}{_ended(cause)}{words.said(_kill_output(cause))}"
+    if is_being_stopped(cause):
+        return f"{words.be} being killed{words.since(cause.since)}: {reason}"
+    return f"was killed{words.at(cause.since)}: {reason}"
+
+
+def is_being_stopped(cause: Cause) -> bool:
+    """Return whether a cause is that of a stop which has not ended."""
+    instance = cause.evidence.instance
+    is_running = instance is not None and instance.exited is None
+    return cause.kind in _KILLS and is_running
+
+
+def stop_clause(cause: Cause, words: Words, its: str) -> str:
+    """Return why a container is being stopped: `its pod was deleted at 12:00:03.0`.
+
+    `its` is what names the container, if another one is the subject.
+    """
+    said = words.said(_kill_output(cause))
+    return f"{_kill_reason(cause, its)}{words.at(cause.since)}{said}"
+
+
+def _kill_reason(cause: Cause, its: str = "its") -> str:
+    if cause.kind in _KILL_REASONS:
+        return _KILL_REASONS[cause.kind].format(name=cause.subject.name, its=its)
+    count, needed = cause.evidence.count, cause.evidence.needed
     run = ""
-    if evidence.count > evidence.needed:
-        run = f" {evidence.count} times in a row"
-    elif evidence.needed > 1:
-        run = f" {evidence.count} of {evidence.needed} times in a row"
-    return (
-        f"{verb}{words.at(cause.since)}: its {_probe(cause)} probe failed{run}"
-        f"{_ended(cause)}"
-    )
+    if count > needed:
+        run = f" {count} times in a row"
+    elif needed > 1:
+        run = f" {count} of {needed} times in a row"
+    return f"{its} {_probe(cause)} probe failed{run}"
 
 
-def _killed_by_hook(cause: Cause, words: Words) -> str:
+def _kill_output(cause: Cause) -> str:
+    """Return what a hook said whose failure ends a container, else an empty text."""
+    if cause.kind is not K.KILLED_BY_POST_START_HOOK:
+        return ""
     instance = cause.evidence.instance
     hook = None if instance is None else instance.hook(HookType.POST_START)
-    said = cause.evidence.message if hook is None else hook_text(hook)
-    return _killed("its postStart hook failed")(cause, words) + words.said(said)
-
-
-def _killed_by_deadline(cause: Cause, words: Words) -> str:
-    return _killed("the pod was active for longer than activeDeadlineSeconds")(
-        cause, words
-    )
+    return cause.evidence.message if hook is None else hook_text(hook)
 
 
 def _ended(cause: Cause) -> str:
@@ -585,19 +606,9 @@ _PREDICATES: Mapping[CauseKind, Predicate] = {
     K.RUNNING: _running,
     K.PROBE_MUTED: _muted,
     K.PROBE_HANGS: _hangs,
-    K.KILLED_BY_LIVENESS: _killed_by_probe,
-    K.KILLED_BY_STARTUP: _killed_by_probe,
-    K.KILLED_BY_POST_START_HOOK: _killed_by_hook,
-    K.KILLED_BY_DEADLINE: _killed_by_deadline,
-    K.KILLED_BY_DELETION: _killed("its pod was deleted"),
-    K.KILLED_BY_EDIT: _killed("its definition was changed"),
-    K.KILLED_BY_USER: _killed("a user asked for it"),
-    K.KILLED_BY_DRAIN: _killed("its pod was evicted"),
-    K.KILLED_BY_RESTART_ALL: _killed("{name} restarts all containers of the pod"),
-    K.KILLED_WITH_POD: _killed("its pod was stopped as a whole"),
+    **dict.fromkeys(_KILLS, _killed),
     K.KILLED_BY_ANOTHER: _killed_by_another,
     K.OOM_KILLED: _out_of_memory,
-    K.STARTUP_WINDOW: _killed_by_probe,
     K.START_FAILED: _start_failed,
     K.COMPLETED: _exited,
     K.EXITED: _exited,
