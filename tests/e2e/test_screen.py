@@ -106,6 +106,7 @@ def test_the_next_lesson_starts_without_the_shell_and_without_earlier_keys(
     tty.type("q")
     tty.wait_for("stopping startup", "status 0")
     assert "stopping readiness" not in tty.text
+    assert tty.text.count("The session ran for") == 1
     assert_restored(tty)
     assert program.left_behind() == []
 
@@ -119,6 +120,39 @@ def test_a_restart_is_shown_on_the_screen(tty: Terminal) -> None:
 
     tty.type("q")
     tty.wait_for("status 0")
+
+
+def test_leaving_says_what_the_session_came_to_and_what_reads_its_record(
+    tty: Terminal,
+) -> None:
+    tty.enter(f"{PROGRAM} demo --runtime sim --no-quiz --paused; echo status $?")
+    tty.wait_for(f"liveness  1 of {LESSONS}", "PAUSED")
+    tty.type(":")
+    tty.wait_for("enter runs")
+    tty.enter("seek 20s")
+    tty.wait_for("PAUSED  sim clock 00:20.0", "restarts 2")
+
+    tty.type("q")
+    tty.wait_for(
+        "The session ran for 20s: 2 kills, 2 restarts.",
+        "Worst: liveness/app was killed at ",
+        "its liveness probe failed 3 of 3 times in a row",
+        "Record: /",
+        "  probetui why /",
+        "  probetui replay /",
+        "  probetui report /",
+        "status 0",
+    )
+    assert_restored(tty)
+
+
+def test_a_quiet_session_says_nothing_on_leaving(tty: Terminal) -> None:
+    tty.enter(f"{PROGRAM} demo -q --runtime sim --no-quiz; echo status $?")
+    tty.wait_for(f"liveness  1 of {LESSONS}", "Running")
+
+    tty.type("q")
+    tty.wait_for("status 0")
+    assert "The session ran for" not in tty.text
 
 
 def test_a_met_condition_closes_the_screen(tty: Terminal) -> None:

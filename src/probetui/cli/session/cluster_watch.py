@@ -138,6 +138,7 @@ class _Watching:
             with self._outputs, follower, Interrupts(follower, signals):
                 running = tasks.create_task(self._supervise(follower))
                 verdict = await self._show(follower, fault)
+                self._outputs.leave(session)
                 session.stop()
                 await running
         if verdict.message:

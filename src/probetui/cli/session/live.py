@@ -540,6 +540,7 @@ class _LiveSession:
             )
         finally:
             self._is_shown.set()
+        self._outputs.leave(session)
         return verdict
 
     async def _end(

@@ -26,10 +26,11 @@ from probetui.cli.session.recording import make_header, open_writer
 from probetui.cli.terminal import Form
 from probetui.drive.session import Session
 from probetui.engine.inputs import Input
+from probetui.engine.snapshot import Snapshot
 from probetui.errors import NothingToDoError, RecordError
 from probetui.headless.follow import Follower, Sink
 from probetui.headless.output import FilteredSink, LinePrinter, NoteForwarder
-from probetui.headless.verdict import EXIT_BUG, Verdict
+from probetui.headless.verdict import ANOTHER_LESSON, EXIT_BUG, Verdict
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.journal import JournalEntry
 from probetui.output_files import AppendedFile
@@ -83,6 +84,7 @@ class SessionOutputs:
         self._saved: RecordWriter | None = None
         self._reported: IO[bytes] | None = None
         self._acts = True
+        self._left: tuple[Session, Snapshot, int] | None = None
 
     def saver(self, drain: Callable[[], None]) -> Callable[[], str] | None:
         """Return what copies the record so far to a new file, and returns its name.
@@ -152,7 +154,8 @@ class SessionOutputs:
 
     def replace_screen(self) -> list[Sink]:
         """Return the sinks that print what a screen that has ended would have shown."""
-        return self._printing(self._plan.without_screen())
+        self._plan = self._plan.without_screen()
+        return self._printing(self._plan)
 
     def _printing(self, plan: Plan) -> list[Sink]:
         sinks: list[Sink] = []
@@ -202,7 +205,32 @@ class SessionOutputs:
         if self._reported is not None:
             with errors.caught(), self._reported:
                 self._write_report(self._reported)
+        if verdict.reason != ANOTHER_LESSON:
+            with errors.caught():
+                self._print_summary()
         errors.raise_first()
+
+    def leave(self, session: Session) -> None:
+        """Keep how a session was when its screen was left: its pods end after that."""
+        self._left = session, session.snapshot, len(session.journal)
+
+    def _print_summary(self) -> None:
+        """Print what a session came to, on the terminal that its screen has left."""
+        is_quiet = self._plan.notes.is_quiet or self._plan.form is not Form.SCREEN
+        if self._left is None or is_quiet:
+            return
+        # Late: it is needed once, at the end.
+        from probetui.cli.session.leaving import print_summary
+
+        session, snapshot, count = self._left
+        record = self._plan.record or self._saved
+        print_summary(
+            snapshot,
+            session.journal[:count],
+            self._pod_registry.all_known,
+            "" if record is None else record.name,
+            self._mask,
+        )
 
     def _write_report(self, record: IO[bytes]) -> None:
         target = self._plan.options.report

@@ -221,6 +221,8 @@ class _PlaybackRun:
         if self._source.note:
             plan.notes.warning(self._source.note)
         verdict = fault.judge(verdict)
+        if is_simulated:  # A replay has nothing that its record has not.
+            self._outputs.leave(session)
         self._outputs.close(verdict, session.snapshot.taken_at)
         return verdict.exit_status
 
