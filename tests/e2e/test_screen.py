@@ -199,7 +199,7 @@ def test_pods_that_have_run_for_long_are_stopped_or_kept_as_the_user_says(
     tty.type("k")
     tty.wait_for("kept: steady; `probetui down steady` removes them", "status 0")
     assert_restored(tty)
-    assert program.left_behind() == ["default/steady"]
+    assert program.left_behind() == ["pod/steady"]
 
     # It runs since the first session.
     tty.enter(command)
