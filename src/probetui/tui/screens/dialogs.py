@@ -140,6 +140,7 @@ class QuestionPane(Pane):
         question: the paragraphs of the text.
         keys: returns the line with the keys.
         is_ascii: whether to draw with ASCII only.
+        scrolls: whether keys move the text; else their letters may be answers.
     """
 
     MARGIN = 0
@@ -151,8 +152,10 @@ class QuestionPane(Pane):
         keys: Callable[[], Line],
         *,
         is_ascii: bool,
+        scrolls: bool = True,
     ) -> None:
         super().__init__(id="question", is_ascii=is_ascii)
+        self._scrolls = scrolls
         self._name_of_question = name
         self._question = question
         self._keys = keys
@@ -165,6 +168,12 @@ class QuestionPane(Pane):
     ) -> int:
         """Return the height for text, a blank line, keys and the frame."""
         return len(self._wrapped(width - 2)) + 4
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return whether an action is possible; `k` goes on to the screen if not."""
+        if action == "move" and not self._scrolls:
+            return False
+        return super().check_action(action, parameters)
 
     def title(self) -> Line:
         return line(strong(self._name_of_question))
@@ -220,12 +229,6 @@ class QuestionScreen(
         return line(*parts)
 
 
-class LeavePane(QuestionPane, inherit_bindings=False):
-    """A question whose answers include letters that move in other panes."""
-
-    KEY_CONTEXTS: ClassVar[tuple[KeyContext, ...]] = ()
-
-
 class LeaveScreen(QuestionScreen, inherit_bindings=False):
     """Asks what becomes of pods when the user quits; dismissed as a question is.
 
@@ -248,7 +251,9 @@ class LeaveScreen(QuestionScreen, inherit_bindings=False):
         listed = ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" * (more > 0))
         question = (line("Quit? This stops ", strong(one_line(listed)), "."),)
         super().__init__(question, is_ascii=is_ascii)
-        self._pane = LeavePane("Quit", question, self._answers, is_ascii=is_ascii)
+        self._pane = QuestionPane(
+            "Quit", question, self._answers, is_ascii=is_ascii, scrolls=False
+        )
         self._keep = keep
 
     def action_keep(self) -> None:
