@@ -9,6 +9,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
+from click.core import ParameterSource
 from click.types import BoolParamType
 
 from probetui.durations import MAX_DURATION, parse_duration
@@ -338,3 +339,23 @@ class KeymapSource(click.ParamType["Path | Mapping[str, object]"]):
         from pathlib import Path
 
         return Path(value)
+
+
+class GroupWithOptions(SectionedCommand, click.Group):
+    """A command with options and subcommands of its own."""
+
+    def format_options(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
+        """Write the options, then the subcommands."""
+        super().format_options(ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+
+def refuse_options_before_subcommand(ctx: click.Context) -> None:
+    """Refuse options that stand before a subcommand, where they would be ignored."""
+    for parameter in ctx.command.params:
+        source = ctx.get_parameter_source(str(parameter.name))
+        if source is ParameterSource.COMMANDLINE:
+            name = next(name for name in parameter.opts if name.startswith("--"))
+            raise click.UsageError(f"{name}: write it after {ctx.invoked_subcommand}")

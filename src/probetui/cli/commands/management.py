@@ -4,7 +4,6 @@ from datetime import timedelta
 from typing import Annotated
 
 import click
-from click.core import ParameterSource
 
 from probetui.cli.option_groups import Opt, OptionGroup, takes_options
 from probetui.cli.options import (
@@ -20,7 +19,13 @@ from probetui.cli.options import (
     output_forms,
     takes_files_among,
 )
-from probetui.cli.parameters import SectionedCommand, WholeNumber, examples
+from probetui.cli.parameters import (
+    GroupWithOptions,
+    SectionedCommand,
+    WholeNumber,
+    examples,
+    refuse_options_before_subcommand,
+)
 
 _names_argument = click.argument("names", nargs=-1, metavar="[NAME]...")
 
@@ -261,22 +266,11 @@ def info(options: InfoOptions) -> int:
     return asyncio.run(print_info(options))
 
 
-class _GroupWithOptions(SectionedCommand, click.Group):
-    """A command with options and subcommands of its own."""
-
-    def format_options(
-        self, ctx: click.Context, formatter: click.HelpFormatter
-    ) -> None:
-        """Write the options, then the subcommands."""
-        super().format_options(ctx, formatter)
-        self.format_commands(ctx, formatter)
-
-
 class ImagesOptions(TableOptions, DockerEndpointOptions, ProgramOptions):
     """The options of `images`."""
 
 
-@click.group("images", cls=_GroupWithOptions, invoke_without_command=True)
+@click.group("images", cls=GroupWithOptions, invoke_without_command=True)
 @click.pass_context
 @takes_options
 def images(ctx: click.Context, options: ImagesOptions) -> int:
@@ -286,7 +280,7 @@ def images(ctx: click.Context, options: ImagesOptions) -> int:
     marked. `probetui images gc` removes neither.
     """
     if ctx.invoked_subcommand is not None:
-        _refuse_options_before_subcommand(ctx)
+        refuse_options_before_subcommand(ctx)
         return 0
     import asyncio
 
@@ -359,12 +353,3 @@ def collect(options: CollectionOptions) -> int:
     from probetui.cli.images.commands import collect_images
 
     return asyncio.run(collect_images(options))
-
-
-def _refuse_options_before_subcommand(ctx: click.Context) -> None:
-    """Refuse options of the list that are given before `gc`: they would be ignored."""
-    for parameter in ctx.command.params:
-        source = ctx.get_parameter_source(str(parameter.name))
-        if source is ParameterSource.COMMANDLINE:
-            name = next(name for name in parameter.opts if name.startswith("--"))
-            raise click.UsageError(f"{name}: write it after {ctx.invoked_subcommand}")
