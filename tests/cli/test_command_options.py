@@ -61,6 +61,10 @@ BASES: Mapping[str, tuple[str, ...]] = {
     "whatif": ("{record}", "--set", "failureThreshold=5"),
     "fit": ("{record}",),
     "export": ("{record}", "-o", "{folder}/exported", "--perfetto"),
+    "sessions": (),
+    "sessions open": ("last", "--plain"),
+    "sessions keep": ("last",),
+    "sessions rm": ("last",),
     "ls": ("--runtime", "process"),
     "down": ("typed", "--runtime", "process"),
     "images": (),
@@ -72,6 +76,7 @@ BASES: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 COMMANDS_AFTER: Mapping[str, tuple[str, ...]] = {"exec": ("--", "echo", "hello")}
 NEED_POD = frozenset({"probe", "exec", "logs", "ls", "down"})
+NEED_SAVED = frozenset({"sessions", "sessions open", "sessions keep", "sessions rm"})
 NEED_DOCKER = frozenset({"images", "images gc"})
 LEAVE_PYTHON = frozenset({"exec", "logs", "ls"})
 """`exec` becomes the command that it runs; two options end when interrupted."""
@@ -83,6 +88,10 @@ SHOWN: Mapping[str, str] = {
     "logs": "says",
     "ls": "typed",
     "down": "typed",
+    "sessions": "typed",
+    "sessions open": "typed",
+    "sessions keep": "^kept ",
+    "sessions rm": "^removed ",
 }
 """What each line of a command prints whose row has no pattern of its own."""
 
@@ -283,6 +292,8 @@ def test_a_command_takes_each_option_and_ends_as_documented(
     if "{record}" in line:
         session = ["sim", "-f", values["pod"], "--for", "150s", "--plain", "-q"]
         assert run([*session, "--record", values["record"]]) == OK
+    if command in NEED_SAVED:
+        assert run(["sim", "-f", values["pod"], "--for", "150s", "--plain", "-q"]) == OK
     if command in NEED_POD:
         kind = "--static" if "--static" in line else "-f"
         session = ["run", kind, values["pod"], "--runtime", "process", "--plain"]

@@ -120,6 +120,20 @@ def complete_lessons(
     return _items_starting_with(incomplete, lesson_names())
 
 
+def complete_sessions(
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Offer the saved sessions."""
+    from probetui.cli.session.autosave import sessions_folder
+    from probetui.cli.session.saved_sessions import THE_LAST, saved_sessions
+
+    try:
+        names = [session.name for session in saved_sessions(sessions_folder())]
+    except ProbetuiError:
+        return []
+    return _items_starting_with(incomplete, [*names, *([THE_LAST] if names else [])])
+
+
 def complete_causes(
     _ctx: click.Context, _param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:

@@ -110,6 +110,9 @@ COMMANDS_BY_JOB = {
         ),
     },
     "Housekeeping": {
+        "sessions": CommandEntry(
+            "saved:sessions", "List the saved sessions; open, keep or remove them."
+        ),
         "ls": CommandEntry(
             "management:ls", "List the pods that probetui runs or has left behind."
         ),

@@ -140,12 +140,12 @@ def _read(record: Any, at: datetime) -> _Read:
 
 def _take_back(kept: list[_Read], rewind: RewindRecord) -> None:
     """Drop the entries that a rewind takes back."""
-    last = _last_kept(rewind)
+    last = last_kept(rewind)
     while kept and kept[-1].entry.sequence > last:
         kept.pop()
 
 
-def _last_kept(rewind: RewindRecord) -> int:
+def last_kept(rewind: RewindRecord) -> int:
     """Return the number of the newest line that a rewind keeps, if it is an entry's."""
     return rewind.seq if isinstance(rewind.kept, UnsetType) else rewind.kept
 
@@ -291,7 +291,7 @@ class RecordingFile:
                 kept_inputs = bisect_right(self._input_numbers, record.inputs)
                 del self._inputs[kept_inputs:], self.instants[kept_inputs:]
                 del self._input_numbers[kept_inputs:], self._input_lines[kept_inputs:]
-                kept = bisect_right(self._sequences, _last_kept(record))
+                kept = bisect_right(self._sequences, last_kept(record))
                 del self._entries[kept:], self._sequences[kept:]
             case SessionRecord() | EndRecord():
                 pass

@@ -124,6 +124,17 @@ def test_the_oldest_sessions_above_the_count_limit_are_removed(
     assert [path.exists() for path in sessions] == [False, False, True]
 
 
+def test_a_session_that_is_kept_is_neither_removed_nor_counted(
+    tmp_path: Path, sessions: list[Path]
+) -> None:
+    kept = OLDEST.removesuffix(".1")
+    (tmp_path / f"{kept}.kept").touch()
+
+    prune(tmp_path, kept_bytes=2500, most_sessions=2)
+
+    assert [path.exists() for path in sessions] == [True, True, True]
+
+
 def test_a_session_that_is_being_written_is_never_removed(
     tmp_path: Path, sessions: list[Path]
 ) -> None:

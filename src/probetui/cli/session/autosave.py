@@ -44,11 +44,14 @@ LAST = "last.jsonl.gz"
 PLAIN_LAST = "last.jsonl"
 """The name that probetui 0.1 gave to the record of the last session."""
 
+KEPT = ".kept"
+"""What follows the name of a session in that of the file that says it is kept."""
+
 _PART = re.compile(r"(\d{8}-\d{6}-[0-9a-f]{8})\.(\d+)\.jsonl\.gz")
 _PLAIN = (PLAIN_LAST, "last.1.jsonl", "previous.jsonl")
 
 
-class _SessionPart(Struct, frozen=True):
+class SessionFile(Struct, frozen=True):
     """A file of a session; those of earlier releases are sessions of their own."""
 
     path: Path
@@ -83,7 +86,7 @@ def last_session_to_play() -> Path:
     if path is None:
         where = sessions_folder() / LAST
         raise UsageError(f"no FILE is given, and there is no last session ({where})")
-    match = _PART.fullmatch(_target(path))
+    match = _PART.fullmatch(link_target(path))
     first = path.with_name(f"{match[1]}.1.jsonl.gz") if match else path
     return first if first.exists() else path
 
@@ -157,7 +160,7 @@ class _PartWriter(CompressedRecordWriter):
             self.problem = f"{path}: {error.strerror or error}"
             return
         self.continue_in(file, str(path))
-        if _target(self._folder / LAST) == before.name:
+        if link_target(self._folder / LAST) == before.name:
             _link(self._folder / LAST, path.name)
         self._written = 0
         self.append(self._header)
@@ -175,17 +178,20 @@ def prune(folder: Path, kept_bytes: int, most_sessions: int = MOST_SESSIONS) -> 
     """Remove the oldest sessions until the others take no more than so many bytes.
 
     Of sessions that go on, earlier parts are removed last of all, and what is written
-    to never. Files with names that are not ours are not touched and not counted.
+    to never. Files with names that are not ours, and sessions that the user keeps, are
+    not touched and not counted.
 
     Raises:
         OSError: the folder cannot be read, or a file not be removed.
     """
-    parts = sorted(_parts(folder), key=lambda part: part.changed_ns)
+    kept = kept_names(folder)
+    ours = (part for part in session_parts(folder) if part.session not in kept)
+    parts = sorted(ours, key=lambda part: part.changed_ns)
     left = sum(part.size for part in parts)
     counts = Counter(part.session for part in parts)
     if left <= kept_bytes and len(counts) <= most_sessions:
         return
-    locked = {part.path for part in parts if _is_locked(part.path)}
+    locked = {part.path for part in parts if is_written(part.path)}
     running = {part.session for part in parts if part.path in locked}
     removable = [part for part in parts if part.path not in locked]
     for part in sorted(removable, key=lambda part: part.session in running):
@@ -197,7 +203,23 @@ def prune(folder: Path, kept_bytes: int, most_sessions: int = MOST_SESSIONS) -> 
         counts -= Counter([part.session])
 
 
-def _parts(folder: Path) -> Iterator[_SessionPart]:
+def kept_names(folder: Path) -> set[str]:
+    """Return the sessions that the user keeps: a file beside them says so.
+
+    Raises:
+        OSError: the folder cannot be read.
+    """
+    with os.scandir(folder) as entries:
+        names = [entry.name for entry in entries if entry.name.endswith(KEPT)]
+    return {name.removesuffix(KEPT) for name in names}
+
+
+def session_parts(folder: Path) -> Iterator[SessionFile]:
+    """Yield the files of sessions in a folder; links and other names are none.
+
+    Raises:
+        OSError: the folder cannot be read.
+    """
     with os.scandir(folder) as entries:
         for entry in entries:
             match = _PART.fullmatch(entry.name)
@@ -208,10 +230,10 @@ def _parts(folder: Path) -> Iterator[_SessionPart]:
                 if stat.S_ISREG(facts.st_mode):
                     session = match[1] if match else entry.name
                     path = folder / entry.name
-                    yield _SessionPart(path, session, facts.st_size, facts.st_mtime_ns)
+                    yield SessionFile(path, session, facts.st_size, facts.st_mtime_ns)
 
 
-def _is_locked(path: Path) -> bool:
+def is_written(path: Path) -> bool:
     """Return whether a session writes to a file."""
     try:
         descriptor = DirectoryRoot(path.parent).open_file(path.name)
@@ -242,7 +264,8 @@ def _link(path: Path, target: str) -> None:
         log.info("the last session is not linked: %s", error)
 
 
-def _target(path: Path) -> str:
+def link_target(path: Path) -> str:
+    """Return where a link leads, empty for what is no link."""
     try:
         return str(path.readlink())
     except OSError:
