@@ -208,25 +208,110 @@ async def test_a_new_line_that_is_no_fault_is_not_counted_as_unseen() -> None:
         assert "new line" not in screen_text(app)
 
 
-async def test_the_filter_of_the_events_is_its_own() -> None:
+async def test_a_filter_of_the_events_leaves_the_lanes_alone() -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
-        await pilot.press("3", "slash", *"backoff")
+        await pilot.press("3", "slash", *"back-off")
         await pilot.pause()
 
-        assert "filter events /backoff" in screen_lines(app)[-1]
-        assert "2 of 7" in screen_lines(app)[-1]
+        assert "filter events /back-off" in screen_lines(app)[-1]
+        assert "1 of 4" in screen_lines(app)[-1]
         assert "filter" not in line_with(app, "1 Containers")
         assert "▌ demo/liveness" in screen_text(app)
 
 
-async def test_a_filter_matches_the_verdict_of_a_result() -> None:
+async def test_a_filter_of_the_lanes_filters_the_events_too() -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
-        await pilot.press("3", "slash", *"2/3 ignored", "enter")
+        await pilot.press("slash", *"worker", "enter")
+        await pilot.pause()
+        filtered = screen_text(app)
+        await pilot.press("escape")
         await pilot.pause()
 
-        assert "(1 of 7)" in line_with(app, "3 Events")
+        assert "3 Events  follow  of 1 container" in filtered
+        assert "✗ 1/3" not in filtered
+        assert "BACK-OFF" in filtered
+        assert "✗ 1/3" in screen_text(app)
+
+
+@pytest.mark.parametrize(
+    ("typed", "shown"),
+    [
+        pytest.param("1/3", "✗ 1/3  2/3", id="the headline"),
+        pytest.param("no such file", "✗ 1/3  2/3", id="the message"),
+        pytest.param("liveness .*1/3", "✗ 1/3  2/3", id="object and headline"),
+    ],
+)
+async def test_a_filter_of_the_events_searches_what_is_seen(
+    typed: str, shown: str
+) -> None:
+    app = an_app(failing())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("3", "slash", *typed, "enter")
+        await pilot.pause()
+
+        assert shown in screen_text(app)
+        assert "(1 of 4)" in line_with(app, "3 Events")
+
+
+async def test_a_filter_does_not_search_what_only_a_cluster_shows() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("3", "slash", *"Unhealthy", "enter")
+        await pilot.pause()
+
+        assert "(0 of 4)" in line_with(app, "3 Events")
+
+
+def a_pull_failure(number: int) -> EventEntry:
+    at = NOW + timedelta(seconds=number)
+    message = 'Failed to pull image "x": no such host'
+    event = Event(EventType.WARNING, "Failed", message, DEMO.uid, "", at, "liveness")
+    return EventEntry(number, at, event)
+
+
+async def test_enter_unfolds_a_row_and_folds_it_again() -> None:
+    app = an_app(a_snapshot(demo(), entries=[*map(a_pull_failure, range(1, 4))]))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.press("3")
+        await pilot.pause()
+        folded = screen_text(app)
+        await pilot.press("enter")
+        await pilot.pause()
+        unfolded = screen_text(app)
+        await pilot.press("enter")
+        await pilot.pause()
+
+        assert "PULL ×3" in folded
+        assert "enter unfolds 3 rows" in folded
+        assert "  Failed  " not in folded
+        assert unfolded.count("  Failed  ") == 3
+        assert "enter folds 3 rows" in unfolded
+        assert "  Failed  " not in screen_text(app)
+
+
+async def test_enter_on_a_row_that_is_not_folded_zooms_the_events() -> None:
+    app = an_app(with_events(3))
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("3", "enter")
+        await pilot.pause()
+
+        assert "1 Containers" not in screen_text(app)
+
+
+async def test_rows_in_sight_stay_while_a_row_above_moves_to_the_end() -> None:
+    events = [an_event(number) for number in range(10, 60)]
+    session = FakeSession(a_snapshot(demo(), entries=[a_pull_failure(1), *events]))
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("3", "g", "pagedown", "pagedown")
+        await pilot.pause()
+        before = numbers(screen_lines(app))
+        session.publish(session.snapshot, a_pull_failure(61))
+        await pilot.pause()
+
+        assert numbers(screen_lines(app)) == before
 
 
 async def test_five_events_are_visible_at_80x24_with_any_number_of_containers() -> None:

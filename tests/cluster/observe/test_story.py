@@ -9,7 +9,7 @@ import pytest
 from probetui.cluster.observe.observation import ClusterObservation
 from probetui.kubelet.journal import ContainerEntry, EventEntry, JournalEntry
 from probetui.presentation.events.log import EventLog
-from probetui.presentation.events.story import Story, StoryRow
+from probetui.presentation.events.story import Story, StoryRow, in_full
 from tests.cluster.observe.test_observation import observe
 from tests.cluster.player import Step, steps
 from tests.cluster.recording import END, at
@@ -32,7 +32,7 @@ def _rows(
             continue
         if found.is_cluster_event or not only_events:
             story.extend([found])
-    return story.rows
+    return list(in_full(story.rows))
 
 
 def _cells(rows: Iterable[StoryRow]) -> list[tuple[str, str]]:
@@ -84,9 +84,15 @@ def test_a_back_off_has_its_row_between_exit_and_restart() -> None:
 def test_failures_and_kills_of_which_no_event_was_stored_have_rows_too() -> None:
     observation, entries = observe()
 
-    cells = _cells(_rows(observation, entries, "startup-regate"))
+    rows = _rows(observation, entries, "startup-regate")
 
-    dropped = cells.index(("✗ 1/2  2/2", "Liveness probe failed"))
+    cells = _cells(rows)
+    dropped = next(
+        index
+        for index, row in enumerate(rows)
+        if cells[index] == ("✗ 1/2  2/2", "Liveness probe failed")
+        and not any(shown.is_cluster_event for shown in row.lines)
+    )
     assert cells[dropped + 1][0] == "KILL"
     assert cells[dropped + 2][0] == "EXIT 137"
 

@@ -19,6 +19,7 @@ from probetui.drive.scenario.behavior import (
     IMMEDIATE,
     CallBehavior,
     InstanceBehavior,
+    ProbeAnswer,
 )
 from probetui.k8s.event import Event, EventType
 from probetui.k8s.pod import Pod
@@ -32,8 +33,9 @@ from probetui.kubelet.journal import (
     LifecycleStep,
     UserEntry,
 )
+from probetui.kubelet.outcome import Attempt, ProbeResult
 from probetui.presentation.events.log import EventLog
-from probetui.presentation.events.story import Story, StoryRow
+from probetui.presentation.events.story import Story, StoryRow, in_full
 from probetui.presentation.text.spans import Role, text_of
 from tests.builders import START, a_container, a_pod, a_probe
 from tests.drive.engine_bench import (
@@ -60,12 +62,17 @@ def a_failing_pod(**probe: Any) -> Pod:
 
 
 def rows_of(pod: Pod, journal: Iterable[JournalEntry]) -> list[StoryRow]:
+    """Return the rows with nothing folded."""
+    return list(in_full(story_of(pod, journal).rows))
+
+
+def story_of(pod: Pod, journal: Iterable[JournalEntry]) -> Story:
     log, story = EventLog(RULES), Story()
     lines = [
         log.add_entry(entry, {pod.uid: pod.name}, {pod.uid: pod}) for entry in journal
     ]
     story.extend(line for line in lines if line is not None and not line.is_state)
-    return story.rows
+    return story
 
 
 def texts_of(rows: Iterable[StoryRow], room: int = WIDE) -> list[tuple[str, str]]:
@@ -180,7 +187,7 @@ def test_consecutive_errors_are_one_row() -> None:
     answers = in_turn(FAILS, ERRS, ERRS, SUCCEEDS)
     rows = played(a_failing_pod(), 30, probing=probing(liveness=answers))
 
-    assert words(rows)[1:] == ["✗ 1/3", "! error x2"]
+    assert words(rows)[1:] == ["✗ 1/3", "! error ×2"]
     assert "cannot be run" in texts_of(rows)[2][1]
 
 
@@ -379,7 +386,7 @@ def test_a_repeated_event_of_a_pod_is_one_row() -> None:
     rows = texts_of(rows_of(a_pod(), journal))
 
     assert rows == [
-        ("! NetworkNotReady", "x3 network is not ready"),
+        ("! NetworkNotReady", "×3 network is not ready"),
         ("! FailedMount", "network is not ready"),
     ]
 
@@ -395,3 +402,164 @@ def test_an_event_repeated_after_a_container_was_created_is_another_row() -> Non
         "! NetworkNotReady",
         "! NetworkNotReady",
     ]
+
+
+CRASHES_AT_ONCE = (InstanceBehavior(timedelta(seconds=1), exit_code=1),)
+
+
+def test_all_but_the_newest_of_equal_restarts_are_one_row() -> None:
+    bench = EngineBench(a_pod(), lives={"app": CRASHES_AT_ONCE})
+    bench.run_until(240)
+
+    story = story_of(a_pod(), bench.journal)
+
+    assert words(story.rows) == [
+        "EXIT 1 ×5",
+        "BACK-OFF 1m20s",
+        "RESTART 5",
+        "EXIT 1",
+        "BACK-OFF 2m40s",
+    ]
+    assert texts_of(story.rows)[0][1] == "1s to 54s apart, exited on its own"
+
+
+def test_what_is_folded_unfolds_in_its_place_and_folds_again() -> None:
+    bench = EngineBench(a_pod(), lives={"app": CRASHES_AT_ONCE})
+    bench.run_until(240)
+    story = story_of(a_pod(), bench.journal)
+    folded = words(story.rows)
+
+    story.toggle(story.rows[0])
+    unfolded = words(story.rows)
+    story.toggle(story.rows[0])
+
+    assert unfolded[:4] == ["EXIT 1 ×5", "START", "EXIT 1", "RESTART 1"]
+    assert unfolded[-4:] == folded[1:]
+    assert words(story.rows) == folded
+
+
+def test_two_equal_exits_are_told_in_full() -> None:
+    rows = story_of(a_pod(), _crashing(until=12)).rows
+
+    assert words(rows) == ["START", "EXIT 1", "RESTART 1", "EXIT 1", "BACK-OFF 10s"]
+
+
+def test_another_end_of_an_instance_ends_a_fold() -> None:
+    lives = (*CRASHES_AT_ONCE * 3, InstanceBehavior(timedelta(seconds=1), exit_code=2))
+    bench = EngineBench(a_pod(), lives={"app": lives})
+    bench.run_until(120)
+
+    shown = [
+        word
+        for word in words(story_of(a_pod(), bench.journal).rows)
+        if word.startswith("EXIT")
+    ]
+
+    assert shown == ["EXIT 1 ×2", "EXIT 1", "EXIT 2", "EXIT 2"]
+
+
+def _crashing(until: float) -> list[JournalEntry]:
+    bench = EngineBench(a_pod(), lives={"app": CRASHES_AT_ONCE})
+    bench.run_until(until)
+    return list(bench.journal)
+
+
+def test_readiness_that_flaps_is_one_row_but_for_the_last_time() -> None:
+    pod = a_pod(
+        a_container(readiness_probe=a_probe(period_seconds=5, failure_threshold=1))
+    )
+    answers = in_turn(*(SUCCEEDS, FAILS) * 4, SUCCEEDS)
+    bench = EngineBench(pod, probing=probing(readiness=answers))
+    bench.run_until(60)
+
+    rows = story_of(pod, bench.journal).rows
+
+    assert words(rows) == ["START", "READY", "FLAPS ×3", "✗ 1/1", "NOT READY", "READY"]
+    assert (
+        texts_of(rows)[2][1] == "every ~5s, not ready: Readiness probe failed: not well"
+    )
+
+
+_LOOKUP_FAILED = (
+    'Get "https://registry.example.test/v2/": dial tcp: lookup registry.example.test '
+    "on 10.0.0.2:53: no such host"
+)
+
+
+def a_pull_event(number: int, reason: str, message: str) -> EventEntry:
+    kind = EventType.WARNING if reason == "Failed" else EventType.NORMAL
+    at = START + timedelta(seconds=number)
+    event = Event(kind, reason, message, "uid-of-web", "", at, "app")
+    return EventEntry(number, at, event)
+
+
+def failing_pulls(times: int) -> list[EventEntry]:
+    events = [
+        ("Pulling", 'Pulling image "x"'),
+        ("Failed", f'Failed to pull image "x": {_LOOKUP_FAILED}'),
+        ("Failed", "Error: ErrImagePull"),
+        ("BackOff", 'Back-off pulling image "x"'),
+        ("Failed", "Error: ImagePullBackOff"),
+    ] * times
+    return [a_pull_event(number, *event) for number, event in enumerate(events, 1)]
+
+
+def test_pulls_that_fail_are_one_row_with_the_last_time_and_the_cause() -> None:
+    (row,) = story_of(a_pod(), failing_pulls(309)).rows
+
+    assert texts_of([row]) == [
+        ("PULL ×309", "registry.example.test: no such host"),
+    ]
+    assert row.at == START + timedelta(seconds=5 * 309)
+    assert len(row.parts) == 5 * 309
+
+
+def test_the_row_of_failed_pulls_says_when_the_next_one_is() -> None:
+    (row,) = story_of(a_pod(), failing_pulls(1)).rows
+
+    said = text_of(row.message_cell(VIEW, next_pull_at=VIEW.now + timedelta(seconds=8)))
+
+    assert said.endswith("no such host; next try in 8.0s to 24s")
+
+
+def test_a_pull_that_succeeds_ends_the_row_of_those_that_failed() -> None:
+    pulled = a_pull_event(100, "Pulled", 'Successfully pulled image "x"')
+    again = replace(failing_pulls(1)[1], sequence=101)
+
+    rows = story_of(a_pod(), [*failing_pulls(2), pulled, again]).rows
+
+    assert words(rows) == ["PULL ×2", "PULL"]
+
+
+def test_a_row_that_recurs_moves_below_what_came_meanwhile() -> None:
+    meanwhile = UserEntry(6, START, "pause", "probes")
+
+    rows = story_of(a_pod(), [*failing_pulls(1), meanwhile]).rows
+    moved = story_of(
+        a_pod(),
+        [
+            *failing_pulls(1),
+            meanwhile,
+            a_pull_event(7, "BackOff", 'Back-off pulling image "x"'),
+        ],
+    ).rows
+
+    assert words(rows) == ["PULL", "pause"]
+    assert words(moved) == ["pause", "PULL"]
+
+
+@pytest.mark.parametrize(
+    ("detail", "message"),
+    [
+        pytest.param("exit 1", "Liveness probe failed: exit 1, no output", id="exec"),
+        pytest.param("", "Liveness probe failed", id="not known"),
+    ],
+)
+def test_a_failure_without_output_says_how_the_command_ended(
+    detail: str, message: str
+) -> None:
+    silent = ProbeAnswer(Attempt(ProbeResult.FAILURE, detail=detail))
+
+    rows = played(a_failing_pod(), 12, probing=probing(liveness=always(silent)))
+
+    assert texts_of(rows)[1] == ("✗ 1/3  2/3", message)

@@ -105,11 +105,11 @@ def format_run(run: InstanceRun, view: View) -> str:
     _, _, ended_at = times.partition("-")
     return (
         f"{run.first.number}-{run.last.number}{_GAP}{started}-{ended_at}{_GAP}"
-        f"{_intervals(run.intervals)}each {ended}"
+        f"{format_intervals(run.intervals)}each {ended}"
     )
 
 
-def _intervals(intervals: Sequence[timedelta]) -> str:
+def format_intervals(intervals: Sequence[timedelta]) -> str:
     """Format how far starts are apart, empty if that is unknown.
 
     Back-off grows to a limit: then only the last ones are evenly apart.

@@ -7,6 +7,7 @@ line says which row of the story it belongs to; `story.py` puts the rows togethe
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from operator import attrgetter
@@ -109,7 +110,8 @@ class EventLine(Struct, frozen=True):
     stands out there (`KILL`, `EXIT 137`) and `words` the message beside it; without
     them the line adds to its row and says nothing new. `count` is the place of a
     failure in its run (`2/3`). `is_state` marks a line that the story leaves out, and
-    `is_late` one of a probe whose container had exited meanwhile.
+    `is_late` one of a probe whose container had exited meanwhile. A line that `recurs`
+    may come any number of times: its row stands where it came last.
     """
 
     sequence: int
@@ -130,12 +132,7 @@ class EventLine(Struct, frozen=True):
     count: str = ""
     is_state: bool = False
     is_late: bool = False
-
-    @property
-    def searchable(self) -> str:
-        """The text that a filter searches."""
-        parts = (self.type, self.reason, self.object, self.message, self.note)
-        return " ".join((*parts, self.word, self.words))
+    recurs: bool = False
 
     @property
     def is_fault(self) -> bool:
@@ -361,6 +358,14 @@ _AT_ONCE = timedelta(seconds=3)
 """A restart that follows so soon has not waited; statuses have whole seconds."""
 
 _BACK_OFF = "Back-off restarting"
+_PULL_FAILED, _PULL_BACK_OFF = "Failed to pull image", "Back-off pulling image"
+_PULL_ERRORS = frozenset(
+    f"Error: {reason}"
+    for reason in ("ErrImagePull", "ImagePullBackOff", "RegistryUnavailable")
+)
+PULL = "PULL"
+"""The headline of pulls that fail, of which all are one row."""
+
 _LONGEST_COMMAND = 12
 """Cells for what happened in the narrowest log."""
 
@@ -370,8 +375,10 @@ class _Threads(Struct):
 
     `runs` has the row of a run of failures, or of errors, of each probe, and which of
     both it is, `rows_of_ticks` that of each failure that was observed, of which an
-    event may come later or not at all. `waited` is the window of the last wait. Of a
-    pod, `last_event` is the last event.
+    event may come later or not at all. `waited` is the window of the last wait.
+    `pull_row` has the pulls that failed since the last one that did not, `warning_rows`
+    what keeps the container from starting, by reason and message. Of a pod,
+    `last_event` is the last event.
     """
 
     restarts: int = 0
@@ -389,6 +396,8 @@ class _Threads(Struct):
     start_at: datetime | None = None
     kill_row: int = 0
     wait_row: int = 0
+    pull_row: int = 0
+    warning_rows: dict[tuple[str, str], int] = field(default_factory=dict)
     last_event: tuple[str, str] | None = None
     last_event_row: int = 0
 
@@ -445,7 +454,7 @@ class _Threads(Struct):
             note=report.note,
             row=row,
             word=kind,
-            words=f"{prefix}{line.message}",
+            words=f"{prefix}{_with_exit_code(line.message, tick)}",
             count=count,
         )
 
@@ -456,12 +465,15 @@ class _Threads(Struct):
                 (line.reason, line.message),
                 line.sequence,
             )
-        return replace(line, row=self.last_event_row)
+        return replace(line, row=self.last_event_row, recurs=True)
 
     def of_the_container(self, line: EventLine) -> EventLine:
         """Return an event of the container in the row of its start, kill or wait."""
+        if (pull := self._of_a_failed_pull(line)) is not None:
+            return pull
         match line.reason:
             case "Started":
+                self.warning_rows.clear()
                 row = self.start_row or line.sequence
                 note = f"restart {self.restarts}" if self.restarts else ""
                 word = f"RESTART {self.restarts}" if self.restarts else "START"
@@ -472,6 +484,7 @@ class _Threads(Struct):
                     line, row=row, note=note, word=word, words=words, role=role
                 )
             case reason if reason in _BEFORE_A_START:
+                self.pull_row = 0
                 if not self.start_row:
                     self.start_row, self.start_at = line.sequence, line.at
                 row, pull_time = self.start_row, line.at - (self.start_at or line.at)
@@ -488,10 +501,33 @@ class _Threads(Struct):
             case "BackOff" if line.message.startswith(_BACK_OFF):
                 self.wait_row = self.wait_row or line.sequence
                 return replace(line, row=self.wait_row, role=Role.KILL)
+            case _ if line.type == EventType.WARNING:
+                self.start_row = 0
+                kind = line.reason, line.message
+                row = self.warning_rows.setdefault(kind, line.sequence)
+                return replace(line, row=row, recurs=True)
             case _:
-                if line.type == EventType.WARNING:
-                    self.start_row = 0
                 return line
+
+    def _of_a_failed_pull(self, line: EventLine) -> EventLine | None:
+        """Return an event in the row of the pulls that fail, None for another event."""
+        match line.reason, line.message:
+            case "Failed", message if message.startswith(_PULL_FAILED):
+                self.pull_row = self.pull_row or self.start_row or line.sequence
+                self.start_row = 0
+                line = replace(line, word=PULL, words=_pull_problem(message))
+            case "BackOff", message if message.startswith(_PULL_BACK_OFF):
+                if not self.pull_row:  # watched from here on
+                    self.pull_row = line.sequence
+                    line = replace(line, word=PULL, words=message)
+            case ("Failed", message) if message in _PULL_ERRORS and self.pull_row:
+                pass
+            case "Pulling", _ if self.pull_row:
+                pass
+            case _:
+                return None
+        role = Role.KILL if line.word else line.role
+        return replace(line, row=self.pull_row, role=role, recurs=True)
 
     def _observed_start(self, line: EventLine) -> str:
         """Return what is known of a start without a back-off entry."""
@@ -544,7 +580,8 @@ class _Threads(Struct):
         """Forget what an instance had under way that has exited."""
         self.exited_at, self.exited_id = entry.at, entry.container_id
         self.runs.clear()
-        self.start_row = self.kill_row = self.wait_row = 0
+        self.warning_rows.clear()
+        self.start_row = self.kill_row = self.wait_row = self.pull_row = 0
         self.kill_tick = self.change_tick = None
 
 
@@ -553,6 +590,30 @@ _OVERRIDES: Mapping[str, Callable[[TickEntry], object]] = {
     "delayed": attrgetter("overridden.delay"),
 }
 _EFFECTS = {TickAction.MUTED: "muted", TickAction.NOT_READY: "not ready"}
+
+
+_AROUND_A_PROBLEM = re.compile(
+    r"(?:[Ff]ailed to [^\"]*|Get|Head) \"[^\"]*\": |rpc error: code = \w+ desc = "
+    r"|Error response from daemon: |dial tcp: (?=lookup )"
+)
+"""What image managers, runtimes and Go put before the problem of a pull."""
+
+_LOOKUP = re.compile(r"\blookup (\S+?)(?: on \S+)?: ")
+
+
+def _pull_problem(message: str) -> str:
+    """Return why a pull failed: `registry.example.test: no such host`."""
+    return _LOOKUP.sub(r"\1: ", _AROUND_A_PROBLEM.sub("", message))
+
+
+def _with_exit_code(message: str, tick: TickEntry) -> str:
+    """Return the message of a failure; without output, how the command ended in it."""
+    last = tick.attempts[-1] if tick.attempts else None
+    if last is None or last.output.strip():
+        return message
+    without = message.rstrip(": ")
+    is_command = last.detail.startswith("exit ")
+    return f"{without}: {last.detail}, no output" if is_command else without
 
 
 def _run(tick: TickEntry) -> str:

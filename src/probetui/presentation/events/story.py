@@ -2,18 +2,33 @@
 
 A run of failures is one row, which grows. The row of a kill has its event and the
 signals; the row of a restart has the back-off decision and the events of the start.
+
+What repeats is folded. Pulls that fail, and events that say the same, are one row,
+which stands where it came last. Of equal restarts, and of a readiness that flaps, the
+newest is told in full; those before it are one row, a `Fold`, which stands where the
+last of them did. Rows are never folded while they can still grow.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from itertools import pairwise
+from operator import attrgetter
 
-from probetui.presentation.events.log import EventLine
+from msgspec import Struct, field
+
+from probetui.analysis.container_history import LEAST_FOLDED
+from probetui.kubelet.kuberuntime.restart import pull_range
+from probetui.presentation.container.back_off import format_due
+from probetui.presentation.container.instances import format_intervals
+from probetui.presentation.events.log import PULL, EventLine
 from probetui.presentation.text.cells import one_line
-from probetui.presentation.text.spans import Line, Role, Span, line
+from probetui.presentation.text.spans import Line, Role, Span, line, text_of
 from probetui.presentation.text.view import View
+
+_UNLIMITED = 1_000
 
 
 class StoryRow:
@@ -24,18 +39,70 @@ class StoryRow:
         is_raw: whether to show the line as a cluster has it, not in the story's words.
     """
 
-    __slots__ = ("_head", "is_raw", "lines")
+    __slots__ = (
+        "_head",
+        "_seen",
+        "is_part",
+        "is_raw",
+        "is_unfolded",
+        "lines",
+        "place",
+        "times",
+    )
 
     def __init__(self, first: EventLine, *, is_raw: bool = False) -> None:
         self.lines = [first]
         self.is_raw = is_raw
+        self.place = 0
+        """The key of the row in its story."""
+        self.times = 1
+        """How often it happened, including lines that are no longer there."""
+        self.is_unfolded = self.is_part = False
         self._head = first
+        self._seen = 0, ""
+        """The text on the screen, and how many lines it is of."""
 
     def add(self, following: EventLine) -> None:
         """Add a line, which becomes the head if it has a headline."""
         self.lines.append(following)
+        if following.word and not self._head.word:
+            self.times = 0  # what came before was only about to be
         if following.word or not self._head.word:
+            self.times += 1
             self._head = following
+
+    def evict(self, oldest: int) -> bool:
+        """Drop lines before a sequence number; return whether the row is gone.
+
+        A row that has one place goes with its beginning.
+        """
+        if not self.recurs:
+            return self.sequence < oldest
+        self.lines = [shown for shown in self.lines if shown.sequence >= oldest]
+        return not self.lines
+
+    @property
+    def recurs(self) -> bool:
+        """Whether the row stands where it came last."""
+        return self._head.recurs and not self.is_raw
+
+    @property
+    def parts(self) -> Sequence[StoryRow]:
+        """The rows that it unfolds into, oldest first; none if it cannot unfold."""
+        if not self.recurs or len(self.lines) < 2:  # noqa: PLR2004  # a repetition
+            return ()
+        parts = [StoryRow(shown, is_raw=True) for shown in self.lines]
+        for part in parts:
+            part.is_part = True
+        return parts
+
+    def seen(self, view: View) -> str:
+        """Return the text on the screen, which filters search."""
+        if self._seen[0] != len(self.lines):
+            cells = self.event_cell(view, _UNLIMITED), self.message_cell(view)
+            texts = (view.safe(self._head.object), *map(text_of, cells))
+            self._seen = len(self.lines), " ".join(texts)
+        return self._seen[1]
 
     @property
     def sequence(self) -> int:
@@ -44,8 +111,8 @@ class StoryRow:
 
     @property
     def at(self) -> datetime:
-        """The time of the first line."""
-        return self.lines[0].at
+        """The time of the first line, or of the last one of what recurs."""
+        return self.lines[-1 if self.recurs else 0].at
 
     @property
     def head(self) -> EventLine:
@@ -64,8 +131,10 @@ class StoryRow:
                 headline = Span(self._counts(f"{marks.failure} ", room), Role.WARNING)
             case "error" | "warning" as kind:
                 mark = marks.errored if kind == "error" else marks.warning
-                times = f" x{len(self.lines)}" if len(self.lines) > 1 else ""
+                times = f" {marks.times}{self.times}" if self.times > 1 else ""
                 headline = Span(f"{mark} {kind}{times}", Role.WARNING)
+            case word if word == PULL and self.times > 1:
+                headline = Span(f"{word} {marks.times}{self.times}", head.role)
             case "":
                 mark = f"{marks.errored} " if head.role is Role.WARNING else ""
                 headline = Span(view.safe(mark + (head.reason or head.type)), head.role)
@@ -79,15 +148,27 @@ class StoryRow:
         events = {(shown.reason, shown.message) for shown in self.lines}
         return len(self.lines) > 1 and len(events) == 1
 
-    def message_cell(self, view: View, *, is_whole: bool = False) -> Line:
-        """Format the message on one line; cut to the usual length unless `is_whole`."""
+    def message_cell(
+        self,
+        view: View,
+        *,
+        is_whole: bool = False,
+        next_pull_at: datetime | None = None,
+    ) -> Line:
+        """Format the message on one line; cut to the usual length unless `is_whole`.
+
+        `next_pull_at` is when the image of the container may be pulled again.
+        """
         head = self._head
         message = "" if self.is_raw else head.words
         if not message:
             has_note = not self.is_raw and head.note
             message = f"[{head.note}] {head.message}" if has_note else head.message
             if self._is_repeated:
-                message = f"x{len(self.lines)} {message}"
+                message = f"{view.marks.times}{self.times} {message}"
+        elif head.word == PULL and next_pull_at is not None:
+            due = format_due(pull_range(next_pull_at), view.now)
+            message = f"{message}; next try {due}"
         if is_whole:
             return line(one_line(view.mask.text(message), newline=view.marks.newline))
         return line(view.safe(message))
@@ -163,47 +244,280 @@ _START_REASONS = {"backoff", "BackOff", "Pulling", "Pulled", "Created", "Started
 """The reasons of lines about a start, or about the wait for it."""
 
 
+class Course(Struct, frozen=True):
+    """Rows about one course of events, which may repeat.
+
+    `main` is the row that stands for it, `why` the one whose message says what led to
+    it.
+    """
+
+    rows: Sequence[StoryRow]
+    main: StoryRow
+    why: StoryRow
+
+
+class Fold(StoryRow):
+    """Equal courses of events as one row.
+
+    Args:
+        word: what each of them was; empty for the headline of its main row.
+        courses: all of them, oldest first.
+    """
+
+    __slots__ = ("_ends", "_rows", "_why", "_word")
+
+    def __init__(self, word: str, courses: Sequence[Course]) -> None:
+        super().__init__(courses[0].main.head)
+        self._word = word or self._head.word
+        self._rows: list[StoryRow] = []
+        self._ends: list[datetime] = []
+        self._why = courses[0].why
+        self.times = 0
+        for course in courses:
+            self.add_course(course)
+
+    def add_course(self, course: Course) -> None:
+        """Add a later course."""
+        for row in course.rows:
+            row.is_part = True
+        self._rows += sorted(course.rows, key=attrgetter("place"))
+        self._ends.append(course.main.at)
+        self._head, self._why = course.main.head, course.why
+        self.lines = [shown for row in self._rows for shown in row.lines]
+        self.times += 1
+
+    def evict(self, oldest: int) -> bool:
+        """Drop the rows before a sequence number; return whether none is left."""
+        self._rows = [row for row in self._rows if not row.evict(oldest)]
+        self.lines = [shown for row in self._rows for shown in row.lines]
+        return not self._rows
+
+    @property
+    def recurs(self) -> bool:
+        """Whether the row stands where it came last: that of its last course."""
+        return False
+
+    @property
+    def parts(self) -> Sequence[StoryRow]:
+        """The rows of all courses."""
+        return self._rows
+
+    @property
+    def at(self) -> datetime:
+        """The time of the last course."""
+        return self._head.at
+
+    def event_cell(self, view: View, room: int) -> Line:
+        """Format the headline, with how often it happened."""
+        del room  # it is short
+        word = view.safe(self._word)
+        return line(Span(f"{word} {view.marks.times}{self.times}", self._head.role))
+
+    def message_cell(
+        self,
+        view: View,
+        *,
+        is_whole: bool = False,
+        next_pull_at: datetime | None = None,
+    ) -> Line:
+        """Format how far apart they were, and why: `every ~5m, exited on its own`."""
+        del is_whole, next_pull_at
+        intervals = [later - earlier for earlier, later in pairwise(self._ends)]
+        return line(view.safe(f"{format_intervals(intervals)}{self._why.head.words}"))
+
+
+_READINESS = "Readiness"
+_FLAPS = "FLAPS"
+
+
+class _Courses(Struct):
+    """What of one container may repeat, as rows of the story.
+
+    `life` has the rows since the last exit, `lives` the whole lives that ended alike
+    and are not folded yet, of which the newest never is; `ended` says how. `flap` has
+    the rows about readiness since the container was ready last, `flaps` the whole ones.
+    """
+
+    life: list[StoryRow] = field(default_factory=list)
+    lives: list[Course] = field(default_factory=list)
+    life_fold: Fold | None = None
+    ended: tuple[str, ...] = ()
+    was_ready: bool = False
+    flap: list[StoryRow] = field(default_factory=list)
+    flaps: list[Course] = field(default_factory=list)
+    flap_fold: Fold | None = None
+
+
 class Story:
     """Assembles lines into rows; its owner adds each line once, in order."""
 
     def __init__(self) -> None:
-        self.rows: list[StoryRow] = []
+        self._entries: dict[int, StoryRow] = {}
+        """All rows that are not part of another one, in order, by their places."""
+        self._next_place = 0
         self._by_number: dict[int, StoryRow] = {}
+        self._courses: dict[tuple[str, str], _Courses] = {}
+        self._rows: list[StoryRow] | None = []
+
+    @property
+    def rows(self) -> Sequence[StoryRow]:
+        """All rows, oldest first; those of an unfolded row below it."""
+        if self._rows is None:
+            self._rows = list(_unfolded(self._entries.values()))
+        return self._rows
 
     def extend(self, lines: Iterable[EventLine], *, is_raw: bool = False) -> int:
-        """Add lines and return how many rows are new.
+        """Add lines and return how many rows are new, or came again.
 
         Args:
             lines: the next lines.
             is_raw: whether each line is a row of its own.
         """
-        before = len(self.rows)
+        fresh: set[int] = set()
         for added in lines:
             row = self._by_number.get(added.row)
             joins = not is_raw and added.row != added.sequence
             if joins and row is not None:
                 row.add(added)
+                if row.recurs and not row.is_part:
+                    self._move_to_the_end(row)
+                    fresh.add(row.place)
+                elif row.is_unfolded:
+                    self._rows = None
                 continue
             row = StoryRow(added, is_raw=is_raw)
-            # The last line of an instance goes before a start at the same instant.
-            is_before = added.is_late and not is_raw and self._ends_with_start(added)
-            self.rows.insert(len(self.rows) - is_before, row)
+            self._append(row)
+            fresh.add(row.place)
             self._by_number[added.row] = row
-        return len(self.rows) - before
+            if not is_raw and added.container_name:
+                self._fold(row, added)
+        return len(fresh)
 
-    def _ends_with_start(self, late: EventLine) -> bool:
-        """Return whether the last row is a start, or its wait, at the same instant."""
-        if not self.rows:
-            return False
-        head, at = self.rows[-1].head, self.rows[-1].at
-        same = (head.pod_uid, head.object) == (late.pod_uid, late.object)
-        return head.reason in _START_REASONS and same and at == late.at
+    def toggle(self, row: StoryRow) -> None:
+        """Unfold a row into its parts, or fold them again."""
+        row.is_unfolded = not row.is_unfolded
+        self._rows = None
 
-    def evict(self, oldest: int) -> int:
-        """Drop the rows that begin before a sequence number; return their count."""
-        gone = 0
-        while gone < len(self.rows) and self.rows[gone].sequence < oldest:
-            self._by_number.pop(self.rows[gone].lines[0].row, None)
-            gone += 1
-        del self.rows[:gone]
-        return gone
+    def evict(self, oldest: int) -> None:
+        """Drop what is before a sequence number."""
+        gone = [row for row in self._entries.values() if row.evict(oldest)]
+        for row in gone:
+            del self._entries[row.place]
+        self._by_number = {
+            number: row for number, row in self._by_number.items() if number >= oldest
+        }
+        self._rows = None
+
+    def _append(self, row: StoryRow) -> None:
+        """Append a row; a late one goes before a start at the same instant."""
+        last = next(reversed(self._entries.values()), None)
+        is_late = row.head.is_late and not row.is_raw and _is_start_of(last, row.head)
+        self._place_last(row)
+        if is_late and last is not None:
+            self._move_to_the_end(last)
+        elif self._rows is not None:
+            self._rows.append(row)
+
+    def _place_last(self, row: StoryRow) -> None:
+        self._next_place += 1
+        row.place = self._next_place
+        self._entries[row.place] = row
+
+    def _move_to_the_end(self, row: StoryRow) -> None:
+        if next(reversed(self._entries)) == row.place and not row.is_unfolded:
+            return
+        self._entries.pop(row.place, None)
+        self._place_last(row)
+        self._rows = None
+
+    def _fold(self, row: StoryRow, added: EventLine) -> None:
+        """Fold what a new row shows to repeat."""
+        key = (added.pod_uid, added.container_name)
+        courses = self._courses.setdefault(key, _Courses())
+        courses.life.append(row)
+        if added.word.startswith("EXIT"):
+            self._end_life(courses, row)
+        elif added.word == "NOT READY" or (
+            added.word == "failure" and added.message.startswith(_READINESS)
+        ):
+            if courses.was_ready:
+                courses.flap.append(row)
+        elif added.word == "READY":
+            self._end_flap(courses, row)
+
+    def _end_life(self, courses: _Courses, exited: StoryRow) -> None:
+        kills = [row for row in courses.life if row.head.word == "KILL"]
+        told = [exited, *kills]
+        ended = tuple(text for row in told for text in (row.head.word, row.head.words))
+        if ended != courses.ended:
+            courses.ended, courses.lives, courses.life_fold = ended, [], None
+        courses.lives.append(Course(courses.life, exited, told[-1]))
+        courses.life_fold = self._fold_earlier(courses.lives, courses.life_fold)
+        courses.life, courses.was_ready = [], False
+        courses.flap, courses.flaps, courses.flap_fold = [], [], None
+
+    def _end_flap(self, courses: _Courses, ready: StoryRow) -> None:
+        flap, courses.flap, was_ready = courses.flap, [], courses.was_ready
+        courses.was_ready = True
+        lost = next((row for row in flap if row.head.word == "NOT READY"), None)
+        if not was_ready or lost is None:
+            return
+        why = next((row for row in flap if row.head.word == "failure"), lost)
+        courses.flaps.append(Course([*flap, ready], lost, why))
+        before = courses.flap_fold
+        courses.flap_fold = self._fold_earlier(courses.flaps, before, _FLAPS)
+        if courses.flap_fold is not None:
+            courses.life = [row for row in courses.life if not row.is_part]
+            if before is None:
+                courses.life.append(courses.flap_fold)
+
+    def _fold_earlier(
+        self, courses: list[Course], fold: Fold | None, word: str = ""
+    ) -> Fold | None:
+        """Fold all courses but the newest, if there are enough of them."""
+        *earlier, _ = courses
+        if not earlier or (fold is None and len(courses) < LEAST_FOLDED):
+            return fold
+        del courses[:-1]
+        folded = [row for course in earlier for row in course.rows]
+        places = [row.place for row in folded if row.place in self._entries]
+        if not places:
+            # The log no longer has them.
+            return fold
+        if fold is None:
+            fold = Fold(word, earlier)
+        else:
+            self._entries.pop(fold.place, None)
+            for course in earlier:
+                fold.add_course(course)
+        fold.place = places[-1]
+        self._entries[fold.place] = fold
+        for place in places[:-1]:
+            del self._entries[place]
+        self._rows = None
+        return fold
+
+
+def in_full(rows: Iterable[StoryRow]) -> Iterator[StoryRow]:
+    """Yield rows with those of a fold in its place."""
+    for row in rows:
+        if isinstance(row, Fold):
+            yield from in_full(row.parts)
+        else:
+            yield row
+
+
+def _unfolded(rows: Iterable[StoryRow]) -> Iterator[StoryRow]:
+    for row in rows:
+        yield row
+        if row.is_unfolded:
+            yield from _unfolded(row.parts)
+
+
+def _is_start_of(last: StoryRow | None, late: EventLine) -> bool:
+    """Return whether the last row is a start, or its wait, at the same instant."""
+    if last is None:
+        return False
+    head = last.head
+    same = (head.pod_uid, head.object) == (late.pod_uid, late.object)
+    return head.reason in _START_REASONS and same and last.at == late.at

@@ -140,6 +140,15 @@ class ContainerRows(Struct, frozen=True):
             return lane_columns_for(self.width, self.listed)
         return columns_for(self.width, self.listed)
 
+    @property
+    def state_room(self) -> int:
+        """The width of the column with the state."""
+        return next(
+            column.width or 0
+            for column in self.columns
+            if column.heading in {_STATE.heading, ""} and column.keeps_end
+        )
+
     def heading(self, order: ContainerOrder) -> StyledLine:
         """Return the headings, the one of the order highlighted."""
         heading = _heading(self.columns, self.width, self.ellipsis, order)

@@ -190,6 +190,11 @@ class ContainerTable(Pane):
         """The number of containers that the filter keeps: `3 of 12`."""
         return f"{len(self._index)} of {self._total}"
 
+    @property
+    def kept(self) -> frozenset[ContainerKey] | None:
+        """The containers that the filter keeps, None without one."""
+        return frozenset(self._index) if self.filter.is_active else None
+
     def show(self, pods: tuple[PodSnapshot, ...], view: View) -> None:
         """Show other snapshots; cursor and scroll position stay."""
         self._pods, self._view = pods, view
@@ -552,9 +557,14 @@ class ContainerTable(Pane):
         return self.sought.keeps(text, pod.pod.labels)
 
     def _text(self, pod: PodSnapshot, container: ContainerSnapshot) -> str:
-        """Return the text of a container for filters."""
+        """Return the text of a container for filters: what its row shows."""
         name = object_name(self._names, pod.pod.uid, container.container.name)
-        return f"{name} {state(pod, container, self._view).text}"
+        whole = state(pod, container, self._view).text
+        cells = container_cells(
+            pod, container, self._view, state_room=self._rows.state_room
+        )
+        texts = (name, cells.kind, whole, *map(text_of, (cells.state, cells.restarts)))
+        return " ".join(text.strip() for text in texts)
 
     def _keeps(self, pod: PodSnapshot, container: ContainerSnapshot) -> bool:
         """Return whether the filter keeps a container, cached while its pod is same."""

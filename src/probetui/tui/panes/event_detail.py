@@ -61,7 +61,8 @@ class EventDetail:
             return ()
         height = min(pane.inner_height // 2 - 1, _MOST_DETAIL_LINES)
         width = pane.inner_width - 2 * _MARGIN
-        earlier = [shown for shown in chosen.lines if shown is not chosen.head]
+        others = () if chosen.recurs else chosen.lines  # it unfolds into them
+        earlier = [shown for shown in others if shown is not chosen.head]
         fold = self.fold(chosen)
         lines = [
             ((" " * _MARGIN, PLAIN), *part)

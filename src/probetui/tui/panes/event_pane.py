@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 from textual.binding import BindingType
 
+from probetui.engine.snapshot import PodSnapshot
 from probetui.presentation.events.log import (
     EventLine,
     EventLineBuffer,
     format_event_line,
 )
-from probetui.presentation.events.story import Story, StoryRow
+from probetui.presentation.events.story import Fold, Story, StoryRow
 from probetui.presentation.text.filters import Filter, no_match_text
 from probetui.presentation.text.spans import Line, Role, Span, line, muted, strong
 from probetui.presentation.text.view import View
 from probetui.tui.actions.action import KeyContext
+from probetui.tui.actions.container_names import ContainerKey
 from probetui.tui.actions.table import bindings
 from probetui.tui.panes.pane import Pane
 from probetui.tui.panes.viewport import EntryViewport
@@ -91,9 +94,10 @@ class EventPane(Pane):
         self.view = view
         self._detail = detail
         self._all = EventLineBuffer()
-        self._texts: list[str] = []
         self._story = Story()
-        self._kept_lines = self._state_lines = 0
+        self._rows: Sequence[StoryRow] = ()
+        """The rows of the story that the filter keeps."""
+        self._state_lines = 0
         self._counts = (0, 0)
         self._longest_object = 0
         self.names_objects = True
@@ -106,6 +110,10 @@ class EventPane(Pane):
         self.pod_uid = ""
         """The pod whose lines are shown, empty for all pods."""
         self._pod_name = ""
+        self.containers: frozenset[ContainerKey] | None = None
+        """The containers whose rows are shown, None for all."""
+        self.next_pulls: Mapping[ContainerKey, datetime] = {}
+        """When an image that could not be pulled may be pulled again."""
         self._source: EventLineBuffer | None = None
         self._read = 0
 
@@ -116,15 +124,14 @@ class EventPane(Pane):
 
     @property
     def hits(self) -> str:
-        """The number of lines that the filter keeps: `3 of 12`."""
-        return f"{self._kept_lines} of {len(self._all)}"
+        """The number of rows that the filter keeps: `3 of 12`."""
+        return f"{len(self._rows)} of {len(self._story.rows)}"
 
     @property
     def chosen_row(self) -> StoryRow | None:
         """The row under the cursor, None if there is none."""
-        rows = self._story.rows
         cursor = self.viewport.cursor
-        return rows[cursor] if cursor < len(rows) else None
+        return self._rows[cursor] if cursor < len(self._rows) else None
 
     @property
     def chosen_line(self) -> EventLine | None:
@@ -157,12 +164,54 @@ class EventPane(Pane):
         self._all.extend(lines)
         longest = max((len(shown.object) for shown in lines), default=0)
         self._longest_object = max(self._longest_object, longest)
+        added = self._extend_story(first)
         if self._all.evicted > evicted:
-            self._evict(self._all.evicted - evicted)
-        self.viewport.add_newest(self._extend_story(first))
-        if self._all.evicted > evicted:
+            self._story.evict(self._all.oldest)
             self._count(self._kept(0))
+        self._take_rows()
+        self.viewport.add_newest(added)
         self.viewport.show()
+
+    def _take_rows(self) -> None:
+        """Take the rows that the filter keeps; those in sight stay where they are."""
+        before, viewport = self._rows, self.viewport
+        rows = self._story.rows
+        if self.filter.is_active:
+            rows = [row for row in rows if self._keeps(row)]
+        elif self.containers is not None:
+            rows = [row for row in rows if self._is_of_listed(row)]
+        self._rows = rows
+        if before and not viewport.is_following:
+            top, cursor = viewport.top, viewport.cursor
+            viewport.cursor = self._place_of(before, cursor)
+            viewport.top = viewport.within(self._place_of(before, top))
+
+    def _place_of(self, before: Sequence[StoryRow], index: int) -> int:
+        """Return where a row is now, or else the last one that is not later."""
+        row = before[min(index, len(before) - 1)]
+        if index < len(self._rows) and self._rows[index] is row:
+            return index
+        places = {id(shown): place for place, shown in enumerate(self._rows)}
+        if (place := places.get(id(row))) is not None:
+            return place
+        older = (place for place, shown in enumerate(self._rows) if shown.at <= row.at)
+        return max(older, default=0)
+
+    def _keeps(self, row: StoryRow) -> bool:
+        """Return whether the filter keeps a row: a folded one by its parts, too."""
+        texts = (row, *(row.parts if isinstance(row, Fold) else ()))
+        return self._is_of_listed(row) and any(
+            self.filter.keeps(part.seen(self.view)) for part in texts
+        )
+
+    def _is_of_listed(self, row: StoryRow) -> bool:
+        """Return whether a row is about one of the containers whose rows are shown."""
+        head = row.head
+        if self.containers is None or not head.pod_uid:
+            return True
+        if not head.container_name:
+            return any(key.pod_uid == head.pod_uid for key in self.containers)
+        return ContainerKey(head.pod_uid, head.container_name) in self.containers
 
     def clear(self) -> None:
         """Remove all lines and return to the newest, after a seek backwards."""
@@ -172,8 +221,8 @@ class EventPane(Pane):
 
     def forget(self) -> None:
         """Remove all lines."""
-        self._all, self._texts, self._story = EventLineBuffer(), [], Story()
-        self._kept_lines = self._state_lines = 0
+        self._all, self._story = EventLineBuffer(), Story()
+        self._rows, self._state_lines = (), 0
 
     def show_pod(self, pod_uid: str, name: str = "") -> None:
         """Show only lines of one pod; an empty UID stands for all."""
@@ -181,16 +230,44 @@ class EventPane(Pane):
         self._select_again()
 
     def show_filter(self, wanted: Filter) -> None:
-        """Filter the lines."""
+        """Filter the rows by what they show."""
         self.filter = wanted
         if wanted.is_active:
             self.viewport.sought = wanted
         self._select_again()
 
+    def show_containers(self, keys: frozenset[ContainerKey] | None) -> None:
+        """Show only rows about these containers and their pods; None stands for all."""
+        if keys != self.containers:
+            self.containers = keys
+            self._select_again()
+
+    def unfold(self) -> bool:
+        """Unfold the row under the cursor, or fold it; return whether it can be."""
+        chosen = self.chosen_row
+        if chosen is None or not chosen.parts:
+            return False
+        self.viewport.follow(is_following=False)
+        self._story.toggle(chosen)
+        self._take_rows()
+        self.viewport.show()
+        return True
+
+    def pill(self) -> Line:
+        """Return what `enter` does, or how many rows are new."""
+        chosen = self.chosen_row
+        if not self.has_focus or chosen is None or not chosen.parts:
+            return super().pill()
+        verb = "folds" if chosen.is_unfolded else "unfolds"
+        return line(muted(f"enter {verb} {len(chosen.parts)} rows"))
+
     def title(self) -> Line:
         following = "follow" if self.viewport.is_following else "follow off"
         faults = "  warnings only" if self.faults_only else ""
         scope = f"  only {self.view.safe(self._pod_name)}" if self._pod_name else ""
+        if self.containers is not None:
+            plural = "" if len(self.containers) == 1 else "s"
+            scope = f"  of {len(self.containers)} container{plural}"
         if not scope and self.inner_width >= _WIDE_ENOUGH:
             scope = "  all pods"
         dropped = f"  {self._all.evicted} older dropped" if self._all.evicted else ""
@@ -212,7 +289,7 @@ class EventPane(Pane):
         )
 
     def count(self) -> int:
-        return len(self._story.rows)
+        return len(self._rows)
 
     def above(self) -> Sequence[StyledLine]:
         if self.is_bare or self.inner_height < _TALL_ENOUGH_FOR_HEADINGS:
@@ -235,13 +312,14 @@ class EventPane(Pane):
     def row(self, index: int) -> StyledLine:
         """Return one row of the story, in columns."""
         shown, columns, also = (
-            self._story.rows[index],
+            self._rows[index],
             self._columns(),
             self.viewport.look_of(index),
         )
+        key = ContainerKey(shown.head.pod_uid, shown.head.container_name)
         cells = [
             *self._fixed_cells(shown, columns, also),
-            shown.message_cell(self.view),
+            shown.message_cell(self.view, next_pull_at=self.next_pulls.get(key)),
         ]
         if shown.is_note:
             # A note has no object: its text begins in that column.
@@ -260,7 +338,7 @@ class EventPane(Pane):
 
     def entry(self, index: int, also: str) -> StyledLine:
         """Return one row of the story with its message in full."""
-        shown, columns = self._story.rows[index], self._columns()[:-1]
+        shown, columns = self._rows[index], self._columns()[:-1]
         cells = self._fixed_cells(shown, columns, also)
         head = row(
             [styled_line(cell, also) for cell in cells],
@@ -280,12 +358,11 @@ class EventPane(Pane):
 
     def searchable(self, index: int) -> str:
         """Return the text of a row for filters."""
-        lines = self._story.rows[index].lines
-        return self.view.mask.text(" ".join(shown.searchable for shown in lines))
+        return self._rows[index].seen(self.view)
 
     def copy_text(self, index: int) -> str:
         """Return the lines of a row for copying."""
-        lines = self._story.rows[index].lines
+        lines = self._rows[index].lines
         return "\n".join(format_event_line(shown, self.view) for shown in lines)
 
     def copy_as_kubectl(self) -> str:
@@ -336,39 +413,26 @@ class EventPane(Pane):
         if any(column.keeps_end for column in columns):
             cells.append(line(self.view.safe(shown.head.object)))
         fixed = [column for column in columns if column.width]
-        return [*cells, shown.event_cell(self.view, fixed[-1].width or 0)]
+        room = fixed[-1].width or 0
+        if shown.is_part:
+            return [*cells, line(" ", *shown.event_cell(self.view, room - 1))]
+        return [*cells, shown.event_cell(self.view, room)]
 
     def _extend_story(self, first: int) -> int:
         """Add the lines from number `first` on; return the number of new rows."""
         kept = self._kept(first)
-        self._count(kept, self._kept_lines, self._state_lines)
+        self._count(kept, self._state_lines)
         if not self.shows_state and not self.is_cluster_only:
             kept = [event_line for event_line in kept if not event_line.is_state]
         return self._story.extend(kept, is_raw=self.is_cluster_only)
 
-    def _count(
-        self, kept: Sequence[EventLine], before: int = 0, state: int = 0
-    ) -> None:
-        """Update the counts of kept lines, and of lines of state among them."""
-        self._kept_lines = before + len(kept)
-        self._state_lines = state + sum(shown.is_state for shown in kept)
+    def _count(self, kept: Sequence[EventLine], before: int = 0) -> None:
+        """Update the count of lines of state among the kept ones."""
+        self._state_lines = before + sum(shown.is_state for shown in kept)
 
     def _kept(self, first: int) -> list[EventLine]:
-        """Return the lines from number `first` that pass all filters."""
-        if not self.filter.is_active:
-            lines = self._all.since(first)
-        else:
-            mask = self.view.mask
-            # Cached, because a long log is searched again with each typed key.
-            self._texts += (
-                mask.text(event_line.searchable)
-                for event_line in self._all.since(self._all.evicted + len(self._texts))
-            )
-            fresh = self._all.since(first)
-            texts = self._texts[len(self._texts) - len(fresh) :]
-            pairs = zip(fresh, texts, strict=True)
-            keeps = self.filter.keeps
-            lines = [event_line for event_line, text in pairs if keeps(text)]
+        """Return the lines from number `first` of which the story is told."""
+        lines = self._all.since(first)
         if self.pod_uid:
             lines = [
                 event_line
@@ -383,22 +447,28 @@ class EventPane(Pane):
             else lines
         )
 
-    def _evict(self, count: int) -> None:
-        """Drop evicted lines; the visible rows stay in place."""
-        del self._texts[:count]
-        self.viewport.drop_oldest(self._story.evict(self._all.oldest))
-
     def _select_again(self) -> None:
         """Filter all lines again; the cursor stays on its row."""
         chosen = self.chosen_row
-        self._story, self._kept_lines, self._state_lines = Story(), 0, 0
+        self._story, self._state_lines = Story(), 0
         self._extend_story(0)
+        self._take_rows()
         if self.viewport.is_following or chosen is None:
             self.viewport.go_to_newest()
         else:
-            older = sum(shown.sequence <= chosen.sequence for shown in self._story.rows)
+            older = sum(shown.sequence <= chosen.sequence for shown in self._rows)
             self.viewport.choose(max(older - 1, 0))
         self.viewport.show()
+
+
+def next_pulls(pods: Iterable[PodSnapshot]) -> dict[ContainerKey, datetime]:
+    """Return when images may be pulled again that could not be."""
+    return {
+        ContainerKey(pod.pod.uid, container.container.name): container.next_pull_at
+        for pod in pods
+        for container in pod.containers
+        if container.next_pull_at is not None
+    }
 
 
 def _widened(column: Column, most: int) -> Column:

@@ -17,7 +17,7 @@ from probetui.tui.messages import CopyRequested, TickRequested, WhyRequested
 from probetui.tui.options import Keymap
 from probetui.tui.panes.cluster_event_pane import ClusterEventPane
 from probetui.tui.panes.event_detail import EventDetail
-from probetui.tui.panes.event_pane import EventPane
+from probetui.tui.panes.event_pane import EventPane, next_pulls
 from probetui.tui.panes.reading_area import ReadingArea
 from probetui.tui.screens.action_screen import ActionScreen
 from probetui.tui.screens.registry import SCREEN_OPENERS
@@ -73,6 +73,7 @@ class EventsScreen(ActionScreen, inherit_bindings=False):
 
     def show(self, view_model: ViewModel) -> None:
         self._log.names_objects = view_model.has_several_containers
+        self._log.next_pulls = next_pulls(view_model.snapshot.pods)
         self._detail.update(view_model.cluster, view_model.past)
         self._log.read(view_model.log, view_model.counts, view_model.view)
         if self._is_folded:
@@ -106,7 +107,12 @@ class EventsScreen(ActionScreen, inherit_bindings=False):
             self.post_message(CopyRequested(text))
 
     def action_jump(self) -> None:
-        """Go to the tick of the selected line, or else to its container."""
+        """Go to the tick of the selected line, or else to its container.
+
+        What is folded is unfolded first.
+        """
+        if not self._is_folded and self._log.unfold():
+            return
         chosen = None if self._is_folded else self._log.chosen_line
         if chosen is None or not chosen.container_name:
             return

@@ -22,7 +22,7 @@ from probetui.tui.actions.table import bindings
 from probetui.tui.messages import FilterClosed, LogUpdated
 from probetui.tui.panes.bars import Banner, HeaderBar, LessonBar
 from probetui.tui.panes.container_table import LINES_AROUND, ContainerTable
-from probetui.tui.panes.event_pane import EventPane
+from probetui.tui.panes.event_pane import EventPane, next_pulls
 from probetui.tui.panes.filter_bar import FilterBar
 from probetui.tui.panes.lane_pane import LEAST_OF_PROBES, PLOT_ROWS, LanesPage
 from probetui.tui.panes.lane_view import LaneSource
@@ -188,6 +188,8 @@ class MainScreen(ActionScreen, inherit_bindings=False):
             self._log = view_model.log
             self._events.clear()
         self._events.names_objects = view_model.has_several_containers
+        self._events.next_pulls = next_pulls(snapshot.pods)
+        self._events.show_containers(self._containers.kept)
         self._events.show(view_model.fresh, view_model.counts, view)
         self._filter.show_hits()
         self._show_detail()
@@ -222,6 +224,8 @@ class MainScreen(ActionScreen, inherit_bindings=False):
 
     def action_open(self) -> None:
         pane = self._focused_pane()
+        if pane is self._events and self._events.unfold():
+            return
         if pane in {self._containers, self._detail} and self.ui_state.subject:
             self.app.push_screen(SCREEN_OPENERS["container"](self.ui_state))
         else:
@@ -333,6 +337,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
     def _on_selection(self) -> None:
         """Show what the user has selected."""
         self.ui_state.follows_trouble = False
+        self._events.show_containers(self._containers.kept)
         self._show_detail()
 
     def _show_detail(self) -> None:
