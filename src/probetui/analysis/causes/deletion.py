@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 
 from probetui.analysis.causes.case import WhyCase
 from probetui.analysis.causes.cause import Cause, Evidence
-from probetui.analysis.causes.endings import end_cause
+from probetui.analysis.causes.endings import canceled_commands, end_cause
 from probetui.analysis.causes.kinds import CauseKind
 from probetui.analysis.causes.obstacles import pulling
 from probetui.analysis.causes.rows import Row, first_of
@@ -72,6 +72,7 @@ def sidecar_stops_later(case: WhyCase) -> Cause | None:
         CauseKind.SIDECAR_STOPS_LATER,
         stop.at,
         waits_for[0].why,
+        canceled_commands(case, last),
         name=names,
         evidence=Evidence(instance=last, until=grace_end(stop)),
     )
@@ -96,6 +97,7 @@ def pre_stop_hook_running(case: WhyCase) -> Cause | None:
         CauseKind.PRE_STOP_HOOK_RUNNING,
         stop.at,
         end_cause(case, last),
+        canceled_commands(case, last),
         hook=HookType.PRE_STOP,
         evidence=Evidence(instance=last, until=until),
     )
@@ -110,6 +112,7 @@ def sigterm_ignored(case: WhyCase) -> Cause | None:
         CauseKind.SIGTERM_IGNORED,
         stop.at,
         end_cause(case, last),
+        canceled_commands(case, last),
         evidence=Evidence(instance=last, until=grace_end(stop)),
     )
 

@@ -9,6 +9,7 @@ from probetui.analysis.causes.case import WhyCase
 from probetui.analysis.causes.cause import Cause, Evidence
 from probetui.analysis.causes.kinds import CauseKind
 from probetui.analysis.causes.probe_cause import probe_cause
+from probetui.analysis.causes.probe_failure import tick_failure
 from probetui.analysis.container_history import (
     FAILED_POST_START,
     FAILED_PRE_STOP,
@@ -103,7 +104,24 @@ def _how(case: WhyCase, instance: ContainerInstance) -> CauseKind | None:
         return CauseKind.PRE_STOP_HOOK_CUT_OFF
     if is_late and signal_of(exited) == SIGKILL and not exited.oom_killed:
         return CauseKind.SIGTERM_IGNORED
-    return None
+    return canceled_commands(case, instance)
+
+
+def canceled_commands(case: WhyCase, instance: ContainerInstance) -> CauseKind | None:
+    """Find a readiness probe whose command is not run since the pod's deletion.
+
+    The container stays as ready as it was. Source: kubelet_rules.py,
+    `cancels_exec_on_deletion`; k/k#140881.
+    """
+    stop = instance.stopping
+    if stop is None or stop.by is not ExitCause.DELETE:
+        return None
+    tick = case.last_tick(ProbeType.READINESS, instance)
+    if tick is None or tick.timing.started_at < stop.at:
+        return None
+    failure = tick_failure(tick, case.container, case.history, case.rules)
+    is_canceled = failure is not None and failure.kind is CauseKind.EXEC_CANCELED
+    return CauseKind.EXEC_CANCELED if is_canceled else None
 
 
 def _was_cut_off(case: WhyCase, instance: ContainerInstance) -> bool:

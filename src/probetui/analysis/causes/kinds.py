@@ -219,6 +219,8 @@ class CauseKind(StrEnum):
     """The command names a variable that nothing expands."""
     RUNTIME_ERROR = "runtime-error"
     """The runtime could not run the command."""
+    EXEC_CANCELED = "exec-canceled"
+    """The kubelet runs no command of a probe any more, as the pod is being deleted."""
     PROBE_NOT_SENT = "probe-not-sent"
     """Our own trouble: the probe could not be sent from this machine."""
     RESULT_INJECTED = "result-injected"

@@ -38,6 +38,7 @@ _TIME_OUTS = ("deadline exceeded", "timed out", "i/o timeout", "did not complete
 _NO_COMMAND = ("executable file not found", "exec: ")
 _EXITED, _COMMAND_TIMED_OUT = "exit ", "timed out, "
 _SHELL_FOUND_NOTHING = "exit 127"
+_CANCELED = "context canceled"
 _REFUSED = "connection refused"
 _UNREACHABLE = ("no route to host", "network is unreachable")
 _UNRESOLVED = re.compile(
@@ -201,6 +202,17 @@ def _port_name_unknown(failed: FailedProbe) -> ProbeFailure | None:
     if name.isdigit() or any(port.name == name for port in container.ports):
         return None
     return ProbeFailure(CauseKind.PORT_NAME_UNKNOWN, failed, name)
+
+
+def _canceled(failed: FailedProbe) -> ProbeFailure | None:
+    """Find a command that the kubelet does not run in a pod that is being deleted.
+
+    Source: kubelet_rules.py, `cancels_exec_on_deletion`; k/k#140881.
+    """
+    is_canceled = _CANCELED in (failed.attempt.error or "") and failed.is_command
+    if not (is_canceled and failed.rules.cancels_exec_on_deletion):
+        return None
+    return ProbeFailure(CauseKind.EXEC_CANCELED, failed)
 
 
 def _error(failed: FailedProbe) -> ProbeFailure | None:
@@ -482,6 +494,7 @@ _ANSWER_ROWS: tuple[Row, ...] = (
 _ROWS: tuple[Row, ...] = (
     _command_not_found,
     _port_name_unknown,
+    _canceled,
     _error,
     _held_open,
     _variable_not_expanded,

@@ -50,6 +50,7 @@ _OF_PROBES = frozenset(
         CauseKind.OUTPUT_HELD_OPEN,
         CauseKind.VARIABLE_NOT_EXPANDED,
         CauseKind.RUNTIME_ERROR,
+        CauseKind.EXEC_CANCELED,
         CauseKind.PROBE_NOT_SENT,
         CauseKind.RESULT_INJECTED,
         CauseKind.PROBE_FAILED,
@@ -65,6 +66,11 @@ _QUIRKS: Mapping[CauseKind, str] = {
     ),
     CauseKind.PRE_STOP_HOOK_CUT_OFF: (
         "{its} preStop hook did not end within the grace period and was cut off."
+    ),
+    CauseKind.EXEC_CANCELED: (
+        "From then on the command of {whose} readiness probe was not run any more "
+        "and ended with `context canceled`, which counts for nothing, so that the "
+        "container stayed as ready as it was: a rule of kubelet {version} (k/k#140881)."
     ),
     CauseKind.SIGTERM_IGNORED: (
         "{it} did not end on its stop signal within the grace period, so SIGKILL "
@@ -201,7 +207,10 @@ def _because(head: Cause, words: Words) -> Iterator[str]:
         if cause.quirk is not None:
             name = _subject(cause, head)
             it, its = ("It", "Its") if name == "it" else (name, f"{name}'s")
-            yield _QUIRKS[cause.quirk].format(it=it, its=its)
+            whose = its.lower() if name == "it" else its
+            yield _QUIRKS[cause.quirk].format(
+                it=it, its=its, whose=whose, version=words.view.rules.version
+            )
         yield from _failed_pre_stop(cause, words)
         if cause.kind is CauseKind.BACK_OFF:
             yield from _about_back_off(cause)

@@ -654,6 +654,7 @@ _PREDICATES: Mapping[CauseKind, Predicate] = {
             K.OUTPUT_HELD_OPEN,
             K.VARIABLE_NOT_EXPANDED,
             K.RUNTIME_ERROR,
+            K.EXEC_CANCELED,
             K.PROBE_NOT_SENT,
             K.PROBE_FAILED,
         ),

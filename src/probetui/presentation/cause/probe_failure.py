@@ -263,6 +263,14 @@ def _runtime_error(_failure: ProbeFailure, _view: View) -> str:
     )
 
 
+def _canceled(_failure: ProbeFailure, view: View) -> str:
+    return (
+        f"the kubelet {view.rules.version} runs no command of a probe once the pod is "
+        "being deleted: this counts for nothing, and the container stays as ready as "
+        "it was (k/k#140881)"
+    )
+
+
 def _not_sent(_failure: ProbeFailure, _view: View) -> str:
     return (
         "the probe could not be sent from this machine; it says nothing about the "
@@ -310,6 +318,7 @@ _CLAUSES: Mapping[CauseKind, _Clause] = {
     CauseKind.COMMAND_NOT_FOUND: _not_found,
     CauseKind.COMMAND_FAILED: _command_failed,
     CauseKind.RUNTIME_ERROR: _runtime_error,
+    CauseKind.EXEC_CANCELED: _canceled,
     CauseKind.PROBE_NOT_SENT: _not_sent,
     CauseKind.RESULT_INJECTED: _nothing_more,
     CauseKind.PROBE_FAILED: _nothing_more,
