@@ -51,7 +51,7 @@ from probetui.kubelet.effects import (
     RunProbe,
     UnmountVolume,
 )
-from probetui.kubelet.outcome import ProbeOutcome
+from probetui.kubelet.outcome import PeerBehavior, ProbeOutcome
 
 
 class UnsupportedField(NamedTuple):
@@ -273,12 +273,14 @@ class HookResult(Struct, frozen=True):
     """What a lifecycle hook printed or was answered, and why it failed if it did.
 
     `fallback_host` is set when a request that was meant for HTTPS got its answer
-    without: the host and port.
+    without: the host and port. `peer` is what the server did, where the error does not
+    say so.
     """
 
     output: str = ""
     error: str | None = None
     fallback_host: str = ""
+    peer: PeerBehavior | None = None
 
 
 class HookRunner(Protocol):

@@ -48,8 +48,15 @@ class RunCase(Struct, frozen=True, forbid_unknown_fields=True):
     timeout: str = "60s"
 
 
-def _read(path: Path) -> tuple[RunCase, str]:
-    head, _, manifest = path.read_text().partition("\n---\n")
+def _read(path: Path, port: int = 0) -> tuple[RunCase, str]:
+    text = path.read_text()
+    for name, value in (
+        ("$PYTHON", sys.executable),
+        ("$PORT", str(port)),
+        ("$CERTIFICATE", str(CERTIFICATE)),
+    ):
+        text = text.replace(name, value)
+    head, _, manifest = text.partition("\n---\n")
     return convert(yaml.safe_load(head), RunCase), manifest
 
 
@@ -74,13 +81,7 @@ def test_a_case_is_explained(
     namespace: str,
     unused_tcp_port: int,
 ) -> None:
-    case, manifest = _read(path)
-    for name, value in (
-        ("$PYTHON", sys.executable),
-        ("$PORT", str(unused_tcp_port)),
-        ("$CERTIFICATE", str(CERTIFICATE)),
-    ):
-        manifest = manifest.replace(name, value)
+    case, manifest = _read(path, unused_tcp_port)
     pod, record = tmp_path / "pod.yaml", tmp_path / "record.jsonl"
     pod.write_text(manifest)
 

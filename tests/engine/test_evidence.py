@@ -20,7 +20,7 @@ from probetui.engine.inputs import (
     LastOutputRead,
     ProbeStillRuns,
 )
-from probetui.k8s.probe import ExecAction, ProbeType
+from probetui.k8s.probe import ExecAction, ProbeType, SleepAction
 from probetui.k8s.runtime import LogLine
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import (
@@ -202,6 +202,34 @@ def test_a_hook_is_journaled_when_it_starts_and_when_it_ends(
     assert ended.started_at == started.started_at == started.at
     assert ended.ended_at == started.at + length
     assert ended.error is None
+
+
+def test_hooks_that_sleep_are_journaled_as_well() -> None:
+    container = a_container(post_start=SleepAction(4), pre_stop=SleepAction(2))
+    pod = a_pod(container)
+    bench = EngineBench(pod, config=KEEPS)
+    bench.run_until(6)
+    bench.send(DeletePod(pod.uid))
+    bench.run_until(20)
+
+    ends = [entry for entry in bench.of(HookEntry) if entry.ended_at]
+    assert [(end.hook, end.at - end.started_at) for end in ends] == [
+        (HookType.POST_START, 4 * SECOND),
+        (HookType.PRE_STOP, 2 * SECOND),
+    ]
+    assert len(bench.of(HookEntry)) == 2 * len(ends)
+
+
+def test_a_sleep_that_was_cut_off_has_no_end() -> None:
+    pod = a_pod(
+        a_container(pre_stop=SleepAction(60)), termination_grace_period_seconds=5
+    )
+    bench = EngineBench(pod, config=KEEPS)
+    bench.run_until(3)
+    bench.send(DeletePod(pod.uid))
+    bench.run_until(20)
+
+    assert [entry.ended_at for entry in bench.of(HookEntry)] == [None]
 
 
 def test_a_hook_that_was_cut_off_ends_with_its_container() -> None:

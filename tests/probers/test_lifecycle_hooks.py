@@ -20,10 +20,11 @@ from probetui.k8s.probe import (
 )
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.effects import RunHook
+from probetui.kubelet.outcome import PeerBehavior
 from probetui.ports import ExecResult, HookResult
 from probetui.probers.lifecycle_hooks import LifecycleHookRunner
 from tests.builders import a_container, a_pod
-from tests.probers.peers import Peer
+from tests.probers.peers import Peer, TLSPeer, server_context
 from tests.probers.scripted_server import Listeners, listening
 from tests.probers.servers import LOOPBACK, refusing, serving
 
@@ -330,6 +331,18 @@ async def test_other_troubles_with_tls_are_errors() -> None:
         result = await run(a_hook(a_get(port, scheme="HTTPS")))
 
     assert result == HookResult(error=f'Get "https://127.0.0.1:{port}/hook": EOF')
+
+
+async def test_a_port_that_closes_a_plain_request_is_asked_for_tls() -> None:
+    async def speak_tls(peer: Peer) -> None:
+        with suppress(OSError):  # the hook has not come for TLS
+            await TLSPeer(peer, server_context()).handshake()
+
+    async with serving(speak_tls) as port:
+        result = await run(a_hook(a_get(port)))
+
+    error = f'Get "http://127.0.0.1:{port}/hook": EOF'
+    assert result == HookResult(error=error, peer=PeerBehavior.TLS)
 
 
 # -- neither

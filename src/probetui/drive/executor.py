@@ -285,6 +285,7 @@ class Executor:
                     hook.output,
                     hook.error,
                     fallback_host=hook.fallback_host,
+                    peer=hook.peer,
                 )
             value = await self._call(operation, progress)
         except ImageNotFoundError as error:

@@ -89,6 +89,7 @@ class EvidenceCollector:
                 ended_at=now,
                 error=finished.error,
                 output=output,
+                peer=finished.peer,
             )
         )
 

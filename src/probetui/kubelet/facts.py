@@ -11,7 +11,7 @@ from probetui.k8s.runtime import (
     StoredImage,
 )
 from probetui.kubelet.effects import PulledImage
-from probetui.kubelet.outcome import ProbeOutcome
+from probetui.kubelet.outcome import PeerBehavior, ProbeOutcome
 from probetui.values import Instant, Kind
 
 
@@ -39,7 +39,8 @@ class OperationFinished(Kind, frozen=True):
     `error` is the runtime's text. `value` is documented at the operation. `not_found`
     marks an error about a missing object, `config_error` one in a container's
     configuration, found before a call of the runtime. `fallback_host` is the host and
-    port of a hook's HTTPS request that was answered over HTTP.
+    port of a hook's HTTPS request that was answered over HTTP, `peer` what the server
+    of a hook that failed did.
     """
 
     operation_id: int
@@ -48,6 +49,7 @@ class OperationFinished(Kind, frozen=True):
     not_found: bool = False
     fallback_host: str = ""
     config_error: bool = False
+    peer: PeerBehavior | None = None
 
 
 class OperationProgress(Kind, frozen=True):

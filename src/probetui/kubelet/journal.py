@@ -19,7 +19,7 @@ from probetui.k8s.event import Event
 from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.k8s.runtime import ContainerID, Listeners, LogLine, SocketAddress
 from probetui.k8s.status import PodStatus
-from probetui.kubelet.outcome import Attempt, Result
+from probetui.kubelet.outcome import Attempt, PeerBehavior, Result
 
 
 class Skip(StrEnum):
@@ -488,7 +488,8 @@ class HookEntry(Struct, frozen=True):
     """A lifecycle hook has started, or has ended.
 
     While it runs, `ended_at` is None. `error` is why it failed; the exit code of a
-    command is in it. `output` is what a command printed, or what a server answered.
+    command is in it. `output` is what a command printed, or what a server answered;
+    without an answer, `peer` is what the server did, where the error does not say so.
     """
 
     sequence: int
@@ -501,6 +502,7 @@ class HookEntry(Struct, frozen=True):
     ended_at: datetime | None = None
     error: str | None = None
     output: str = ""
+    peer: PeerBehavior | None = None
 
 
 class UnfinishedTickEntry(Struct, frozen=True):

@@ -170,7 +170,9 @@ class Kubelet:
             polls_status=config.polls_runtime,
             polls_images=config.lists_images,
         )
-        lifecycle = ContainerLifecycle(turn, started_at)
+        lifecycle = ContainerLifecycle(
+            turn, started_at, keeps_evidence=config.keeps_evidence
+        )
         policy = ActionPolicy()
         if make_policy is not None:
             policy = make_policy(lifecycle, self.probes, turn)

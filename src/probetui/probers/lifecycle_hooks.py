@@ -19,10 +19,12 @@ from probetui.errors import (
 )
 from probetui.k8s.probe import ExecAction, HTTPGetAction, SleepAction, TCPSocketAction
 from probetui.kubelet.effects import RunHook
+from probetui.kubelet.outcome import PeerBehavior
 from probetui.kubelet.prober.container_port import resolve_port
 from probetui.kubelet.runtime.go_format import to_text
 from probetui.ports import DialAddress, HookResult
 from probetui.probers.exec_probe import CommandRunner
+from probetui.probers.prober import BROKEN_OFF
 from probetui.probers.route import PodRoute, Route
 from probetui.probers.truncation import truncate_text
 
@@ -62,7 +64,8 @@ class LifecycleHookRunner:
                 try:
                     return await self._get(operation, action)
                 except (GoError, LocalResourceError) as error:
-                    return HookResult(error=str(error))
+                    peer = await self._look(operation, action, str(error))
+                    return HookResult(error=str(error), peer=peer)
             case SleepAction() | TCPSocketAction():
                 # The engine handles sleep, and refuses tcpSocket as the kubelet does.
                 return HookResult(error=f"invalid handler: {operation.handler}")
@@ -83,6 +86,20 @@ class LifecycleHookRunner:
         return HookResult(
             output, f"command '{joined}' exited with {done.exit_code}: {stderr}"
         )
+
+    async def _look(
+        self, operation: RunHook, action: HTTPGetAction, error: str
+    ) -> PeerBehavior | None:
+        """Return that a server that has closed the connection speaks TLS."""
+        if action.scheme != "HTTP" or not error.endswith(BROKEN_OFF):
+            return None
+        # Late: a server that closes connections is rare.
+        from probetui.probers.tls_look import speaks_tls  # noqa: PLC0415
+
+        host = action.host or operation.pod_ip
+        port = resolve_port(action.port, operation.container, operation.rules)
+        route = PodRoute(operation.pod_ip, self._dial_address)
+        return PeerBehavior.TLS if await speaks_tls(host, port, route) else None
 
     async def _get(self, operation: RunHook, action: HTTPGetAction) -> HookResult:
         """Send a request; any response is a success.

@@ -49,7 +49,8 @@ SHORTEST_LIMIT = timedelta(seconds=1)
 MOST_TLS_PORTS = 1000
 """The most ports of which is remembered whether they speak TLS."""
 
-_BROKEN_OFF = (": EOF", ": connection reset by peer", ": broken pipe")
+BROKEN_OFF = (": EOF", ": connection reset by peer", ": broken pipe")
+"""How errors end that say that a server has closed the connection."""
 
 _log = logging.getLogger(__name__)
 
@@ -275,7 +276,7 @@ def has_broken_off(attempt: Attempt) -> bool:
         attempt.result is ProbeResult.FAILURE
         and attempt.http is None
         and not attempt.followed
-        and attempt.output.endswith(_BROKEN_OFF)
+        and attempt.output.endswith(BROKEN_OFF)
     )
 
 

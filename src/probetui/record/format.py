@@ -618,6 +618,7 @@ class HookRecord(PodFields, frozen=True, kw_only=True, tag="hook"):
     ended_at: Instant | None = field(name="endedAt")
     error: MaskedText | None
     output: MaskedText
+    peer: PeerBehavior | UnsetType = UNSET
 
 
 class UnfinishedTickRecord(PodFields, frozen=True, kw_only=True, tag="unfinished"):

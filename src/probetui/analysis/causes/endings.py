@@ -9,7 +9,7 @@ from probetui.analysis.causes.case import WhyCase
 from probetui.analysis.causes.cause import Cause, Evidence
 from probetui.analysis.causes.kinds import CauseKind
 from probetui.analysis.causes.probe_cause import probe_cause
-from probetui.analysis.causes.probe_failure import tick_failure
+from probetui.analysis.causes.probe_failure import hook_failure, tick_failure
 from probetui.analysis.container_history import (
     FAILED_POST_START,
     FAILED_PRE_STOP,
@@ -23,6 +23,7 @@ from probetui.kubelet.journal import (
     BackoffEntry,
     ContainerEntry,
     ExitCause,
+    HookEntry,
     HookType,
 )
 from probetui.kubelet.kuberuntime.grace_period import KillReason
@@ -156,12 +157,26 @@ def _hook_failed(case: WhyCase, instance: ContainerInstance) -> Cause | None:
     return case.cause(
         CauseKind.KILLED_BY_POST_START_HOOK,
         end,
+        _hook_cause(case, instance.hook(HookType.POST_START)),
         quirk=_how(case, instance),
         hook=HookType.POST_START,
         evidence=Evidence(
             instance=instance,
             message=next(case.hook_failures(FAILED_POST_START, instance), ""),
         ),
+    )
+
+
+def _hook_cause(case: WhyCase, hook: HookEntry | None) -> Cause | None:
+    """Return why a hook failed, if more is known than its error."""
+    failure = None if hook is None else hook_failure(hook, case.container, case.rules)
+    if hook is None or failure is None:
+        return None
+    return case.cause(
+        failure.kind,
+        hook.started_at,
+        hook=hook.hook,
+        evidence=Evidence(failure=failure),
     )
 
 

@@ -30,7 +30,7 @@ from probetui.k8s.probe import (
     TCPSocketAction,
 )
 from probetui.k8s.runtime import ANYWHERE, ListenerScope, SocketAddress
-from probetui.kubelet.journal import ListenersEntry, TickEntry
+from probetui.kubelet.journal import HookEntry, HookType, ListenersEntry, TickEntry
 from probetui.kubelet.outcome import Attempt, PeerBehavior, ProbeResult
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 
@@ -63,6 +63,7 @@ _TLS_WANTED = re.compile(
 
 _STATUS = re.compile(r"HTTP probe failed with statuscode: (\d+)")
 _REQUESTED = re.compile(r'Get "([^"\\]+)": ')
+_HOOK_EXITED = re.compile(r"^command '.*' exited with (\d+): ", re.DOTALL)
 _UNSET = re.compile(
     r"\b([A-Za-z_][A-Za-z0-9_]*): (?:unbound variable|parameter not set)"
 )
@@ -82,6 +83,7 @@ class FailedProbe(Struct, frozen=True):
         container: the container's definition, None if that is not known.
         listeners: where the container listened when a connection was refused.
         rules: those of the kubelet's version.
+        is_hook: a lifecycle hook failed, which is made a probe of the same handler.
     """
 
     attempt: Attempt
@@ -89,6 +91,7 @@ class FailedProbe(Struct, frozen=True):
     container: Container | None = None
     listeners: ListenersEntry | None = None
     rules: KubeletRules = PORTED_RULES
+    is_hook: bool = False
 
     @property
     def handler(self) -> ProbeHandler | None:
@@ -180,6 +183,36 @@ def tick_failure(
     return probe_failure(failed)
 
 
+def hook_failure(
+    hook: HookEntry,
+    container: Container | None = None,
+    rules: KubeletRules = PORTED_RULES,
+) -> ProbeFailure | None:
+    """Return why a lifecycle hook failed, None if no more is known than its error."""
+    if hook.error is None:
+        return None
+    handler = None
+    if container is not None:
+        is_first = hook.hook is HookType.POST_START
+        handler = container.post_start if is_first else container.pre_stop
+    probe = None
+    if isinstance(handler, ExecAction | HTTPGetAction):
+        probe = Probe(handler)
+    exited = _HOOK_EXITED.search(hook.error)
+    attempt = Attempt(
+        ProbeResult.FAILURE,
+        hook.error,
+        duration=(hook.ended_at or hook.at) - hook.started_at,
+        detail="" if exited is None else f"{_EXITED}{exited[1]}",
+        peer=hook.peer,
+    )
+    failed = FailedProbe(attempt, probe, container, rules=rules, is_hook=True)
+    rows = _COMMAND_ROWS if failed.is_command else (_port_name_unknown, *_ANSWER_ROWS)
+    failure = _first_of(rows, failed)
+    is_known = failure.kind is not CauseKind.PROBE_FAILED
+    return failure if is_known else None
+
+
 def _first_of(rows: tuple[Row, ...], failed: FailedProbe) -> ProbeFailure:
     for row in rows:
         if (failure := row(failed)) is not None:
@@ -192,7 +225,8 @@ def _first_of(rows: tuple[Row, ...], failed: FailedProbe) -> ProbeFailure:
 
 def _port_name_unknown(failed: FailedProbe) -> ProbeFailure | None:
     handler, container = failed.handler, failed.container
-    if failed.attempt.error is None or container is None:
+    has_run = failed.attempt.error is None and not failed.is_hook
+    if has_run or container is None:
         return None
     match handler:
         case HTTPGetAction(port=str(name)) | TCPSocketAction(port=str(name)):
@@ -238,7 +272,7 @@ def _error(failed: FailedProbe) -> ProbeFailure | None:
 
 def _command_not_found(failed: FailedProbe) -> ProbeFailure | None:
     attempt = failed.attempt
-    error = (attempt.error or "").lower()
+    error = (attempt.output if failed.is_hook else attempt.error or "").lower()
     if attempt.is_missing or any(words in error for words in _NO_COMMAND):
         return ProbeFailure(CauseKind.COMMAND_NOT_FOUND, failed)
     return None
@@ -263,7 +297,9 @@ def _variable_not_expanded(failed: FailedProbe) -> ProbeFailure | None:
     # Late: only what failed is looked at so closely.
     from probetui.analysis.probe_commands import find_in_command  # noqa: PLC0415
 
-    for rule, message in find_in_command(handler.command, container.env):
+    for rule, message in find_in_command(
+        handler.command, container.env, is_hook=failed.is_hook
+    ):
         if rule == "variable-not-expanded":
             return ProbeFailure(CauseKind.VARIABLE_NOT_EXPANDED, failed, message)
     if match := _UNSET.search(failed.attempt.output):
@@ -503,3 +539,6 @@ _ROWS: tuple[Row, ...] = (
     *_ANSWER_ROWS,
 )
 """A row for each kind, the most telling one first."""
+
+_COMMAND_ROWS: tuple[Row, ...] = (_command_not_found, _variable_not_expanded)
+"""Those of a hook's command, whose exit code and output its error has."""

@@ -18,8 +18,9 @@ from probetui.analysis.causes.probe_cause import probe_cause
 from probetui.analysis.causes.rows import Row
 from probetui.analysis.container_history import ContainerInstance
 from probetui.analysis.readiness import NotReady, Obstacle
-from probetui.k8s.probe import ProbeType
-from probetui.kubelet.journal import HookType, TickEntry
+from probetui.analysis.timing import HELD_FOR
+from probetui.k8s.probe import ExecAction, ProbeType
+from probetui.kubelet.journal import HookType, TickEntry, UnfinishedTickEntry
 from probetui.kubelet.outcome import ProbeResult, Result
 
 _NO_TIME, _SECOND = timedelta(), timedelta(seconds=1)
@@ -160,6 +161,29 @@ def probe_hangs(case: WhyCase, probe_type: ProbeType) -> Cause | None:
         return None
     return case.cause(
         CauseKind.PROBE_HANGS,
+        unfinished.started_at,
+        _held_open(case, unfinished),
+        probe=probe_type,
+        evidence=Evidence(instance=case.last, unfinished=unfinished),
+    )
+
+
+def _held_open(case: WhyCase, unfinished: UnfinishedTickEntry) -> Cause | None:
+    """Find a command that has been ended, and whose output a child keeps open.
+
+    The runtime ends a command that takes longer than its time limit, and then waits
+    for the end of its output.
+
+    Source: k/k#82987, containerd#9568.
+    """
+    probe_type = unfinished.key.probe_type
+    probe = case.container.probe(probe_type)
+    over = case.now - unfinished.started_at - unfinished.timeout_seconds * _SECOND
+    is_command = probe is not None and isinstance(probe.handler, ExecAction)
+    if not (is_command and case.rules.exec_timeout_is_failure) or over < HELD_FOR:
+        return None
+    return case.cause(
+        CauseKind.OUTPUT_HELD_OPEN,
         unfinished.started_at,
         probe=probe_type,
         evidence=Evidence(instance=case.last, unfinished=unfinished),

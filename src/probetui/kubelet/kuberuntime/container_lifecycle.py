@@ -10,11 +10,13 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from probetui.k8s.pod import Pod
+from probetui.k8s.pod import Container, Pod
 from probetui.k8s.runtime import ContainerID, RuntimeContainerStatus, RuntimeState
 from probetui.kubelet.journal import (
     ContainerEntry,
     ExitCause,
+    HookEntry,
+    HookType,
     LastExit,
     LifecycleStep,
     StoppingSnapshot,
@@ -29,11 +31,19 @@ LAST_SIGNAL = 64
 class ContainerLifecycle:
     """Journals the steps in the life of container instances; owned by the kubelet.
 
-    Exits before `began_at` are not journaled: they belong to an earlier run.
+    Exits before `began_at` are not journaled: they belong to an earlier run. Hooks that
+    sleep are if `keeps_evidence`; the others are effects, which the engine journals.
     """
 
-    def __init__(self, turn: TurnBuilder, began_at: datetime | None = None) -> None:
+    def __init__(
+        self,
+        turn: TurnBuilder,
+        began_at: datetime | None = None,
+        *,
+        keeps_evidence: bool = False,
+    ) -> None:
         self._turn = turn
+        self._keeps_evidence = keeps_evidence
         self._began_at = began_at
         self._stopping: dict[ContainerID, StoppingSnapshot] = {}
         self._signalled: set[ContainerID] = set()
@@ -56,6 +66,30 @@ class ContainerLifecycle:
                 sequence, now, pod_uid, name, container_id, restart_count, step
             )
         )
+
+    def hook_sleeps(
+        self,
+        pod: Pod,
+        container: Container,
+        container_id: ContainerID,
+        hook: HookType,
+        started_at: datetime,
+        ended_at: datetime | None = None,
+    ) -> None:
+        """Journal that a hook that sleeps has started, or has slept enough."""
+        if self._keeps_evidence:
+            self._turn.write(
+                HookEntry(
+                    self._turn.next_sequence(),
+                    ended_at or started_at,
+                    pod.uid,
+                    container.name,
+                    container_id,
+                    hook,
+                    started_at,
+                    ended_at,
+                )
+            )
 
     def stopping(
         self,

@@ -21,7 +21,7 @@ from probetui.k8s.probe import (
 )
 from probetui.k8s.runtime import RuntimeContainerStatus, RuntimePodStatus
 from probetui.kubelet.effects import RunHook, StopContainer, StopPodSandbox
-from probetui.kubelet.journal import ExitCause
+from probetui.kubelet.journal import ExitCause, HookType
 from probetui.kubelet.kuberuntime.container_lifecycle import ContainerLifecycle
 from probetui.kubelet.kuberuntime.grace_period import (
     GraceSource,
@@ -274,8 +274,19 @@ class Killer:
         until = now + timedelta(seconds=seconds)
         report = partial(self._report_pre_stop, pod, container, handler)
         if isinstance(handler, SleepAction):
+            journal = partial(
+                self._lifecycle.hook_sleeps,
+                pod,
+                container,
+                instance.container_id,
+                HookType.PRE_STOP,
+                now,
+            )
+            journal()
             event = now + timedelta(seconds=handler.seconds)
             outcome = yield WaitFor((), min(event, until))
+            if event <= until:
+                journal(outcome.at)
             return outcome.at - now
         if isinstance(handler, TCPSocketAction):
             outcome = StepResult(now, error=CANNOT_RUN_HANDLER)

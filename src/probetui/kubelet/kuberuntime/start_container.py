@@ -21,7 +21,7 @@ from probetui.kubelet.effects import (
 )
 from probetui.kubelet.images.image_manager import ImageManager
 from probetui.kubelet.images.keyring import find_pull_secrets
-from probetui.kubelet.journal import ExitCause, LifecycleStep
+from probetui.kubelet.journal import ExitCause, HookType, LifecycleStep
 from probetui.kubelet.kuberuntime.container_config import make_container_config
 from probetui.kubelet.kuberuntime.container_hash import container_hash
 from probetui.kubelet.kuberuntime.container_lifecycle import ContainerLifecycle
@@ -200,7 +200,17 @@ class ContainerStarter:
             return None
         outcome: StepResult
         if isinstance(handler, SleepAction):
+            journal = partial(
+                self._lifecycle.hook_sleeps,
+                pod,
+                container,
+                instance.container_id,
+                HookType.POST_START,
+                now,
+            )
+            journal()
             outcome = yield WaitFor((), now + timedelta(seconds=handler.seconds))
+            journal(outcome.at)
         elif isinstance(handler, TCPSocketAction):
             outcome = StepResult(now, error=CANNOT_RUN_HANDLER)
         else:

@@ -242,7 +242,7 @@ def _about_back_off(cause: Cause) -> Iterator[str]:
 
 def _subject(cause: Cause, head: Cause) -> str:
     if cause.kind in _OF_PROBES:
-        return "the probe"
+        return "the probe" if cause.subject.hook is None else "the hook"
     name = cause.subject.container
     return "it" if name == head.subject.container else name
 

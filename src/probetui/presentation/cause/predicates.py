@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from probetui.analysis.causes.cause import Cause
 from probetui.analysis.causes.kinds import CauseKind
-from probetui.durations import format_age, format_countdown
+from probetui.durations import format_age, format_countdown, format_duration
 from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import ContainerEntry, HookType
 from probetui.presentation.cause.probe_failure import failure_clause
@@ -369,7 +369,8 @@ def _kill_reason(cause: Cause, its: str = "its") -> str:
 
 def _kill_output(cause: Cause) -> str:
     """Return what a hook said whose failure ends a container, else an empty text."""
-    if cause.kind is not K.KILLED_BY_POST_START_HOOK:
+    is_hook = cause.kind is K.KILLED_BY_POST_START_HOOK
+    if not is_hook or cause.because is not None:  # The reason has it.
         return ""
     instance = cause.evidence.instance
     hook = None if instance is None else instance.hook(HookType.POST_START)
@@ -551,11 +552,21 @@ def _probe(cause: Cause) -> str:
 
 
 def _attempt(cause: Cause, words: Words) -> str:
-    tick = cause.evidence.tick
-    if tick is None or not tick.attempts:
+    tick, failure = cause.evidence.tick, cause.evidence.failure
+    if tick is not None and tick.attempts:
+        said = attempt_predicate(tick.attempts[-1], words.view)
+    elif failure is not None:
+        attempt = failure.failed.attempt
+        said = f"failed after {format_duration(attempt.duration)}"
+        said += words.said(attempt.output.rstrip())
+    elif cause.kind is K.OUTPUT_HELD_OPEN:
+        keeps = "kept" if words.is_past else "keeps"
+        return (
+            f"{words.wait} for a child of its command, which {keeps} the output open: "
+            "the runtime ends the command at its time limit, and not its children"
+        )
+    else:
         return "failed"
-    said = attempt_predicate(tick.attempts[-1], words.view)
-    failure = cause.evidence.failure
     clause = "" if failure is None else failure_clause(failure, words.view)
     return f"{said}; {clause}" if clause else said
 

@@ -82,13 +82,15 @@ def _tls(failure: ProbeFailure, _view: View) -> str:
         case GRPCAction():
             return "the port speaks TLS: mode TLS makes the probe speak it as well"
         case _:
-            return "the port speaks TLS: scheme HTTPS makes the probe speak it as well"
+            who = "hook" if failed.is_hook else "probe"
+            return f"the port speaks TLS: scheme HTTPS makes the {who} speak it as well"
 
 
 def _plain(failure: ProbeFailure, _view: View) -> str:
     if isinstance(failure.failed.handler, GRPCAction):
         return "the port does not speak TLS, which mode TLS makes the probe speak"
-    return "the port does not speak TLS, which scheme HTTPS makes the probe speak"
+    who = "hook" if failure.failed.is_hook else "probe"
+    return f"the port does not speak TLS, which scheme HTTPS makes the {who} speak"
 
 
 def _unknown_port(failure: ProbeFailure, view: View) -> str:

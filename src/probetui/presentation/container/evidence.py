@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from probetui.analysis.causes.probe_failure import hook_failure
 from probetui.durations import format_age, format_duration
 from probetui.kubelet.journal import (
     HookEntry,
     LastOutputEntry,
     UnfinishedTickEntry,
 )
+from probetui.presentation.cause.probe_failure import failure_clause
 from probetui.presentation.text.view import View
 
 PRINTED = "It last printed:"
@@ -79,6 +81,9 @@ def hook_sentences(hook: HookEntry, view: View) -> Iterator[str]:
             yield f"The hook printed: {view.safe(hook.output)}"
     else:
         why = view.safe(hook_text(hook))
+        failure = hook_failure(hook)
+        if failure is not None and (clause := failure_clause(failure, view)):
+            why = f"{why}; {clause}"
         yield f"Its {hook.hook} hook failed after {lasted}: {why}"
 
 
