@@ -285,6 +285,7 @@ async def test_a_server_without_tls_is_not_connected_to_by_tls(serve: Serve) -> 
     [
         pytest.param(stay_silent, False, None, id="silent"),
         pytest.param(hang_up, False, PeerBehavior.CLOSES, id="hangs up"),
+        pytest.param(speak_http1, False, PeerBehavior.OTHER, id="HTTP/1.1"),
         pytest.param(speak_nonsense, True, PeerBehavior.PLAIN, id="no TLS"),
     ],
 )

@@ -69,6 +69,8 @@ class PeerBehavior(StrEnum):
     """It speaks TLS, which the probe does not."""
     PLAIN = "plain"
     """It does not speak TLS, which the probe does."""
+    OTHER = "other"
+    """It answers, and not in the probe's protocol."""
 
 
 NOT_TIMED = "duration not known"

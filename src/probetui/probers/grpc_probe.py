@@ -20,6 +20,7 @@ from functools import partial
 
 from google.protobuf.message import DecodeError
 from grpc_health.v1 import health_pb2
+from h2.exceptions import ProtocolError
 from msgspec import Struct
 
 from probetui.errors import GoError
@@ -113,6 +114,10 @@ class _ClosedError(GoError):
     """The server accepted a connection, and spoke no HTTP/2."""
 
 
+class _OtherProtocolError(GoError):
+    """The server answered, and not in HTTP/2."""
+
+
 class _Broken(Struct):
     """Why the last connection broke, which no message of a gRPC probe says.
 
@@ -138,6 +143,8 @@ async def _connect(
             broken.peer = PeerBehavior.PLAIN
         except _ClosedError:
             broken.peer = PeerBehavior.CLOSES
+        except _OtherProtocolError:
+            broken.peer = PeerBehavior.OTHER
         except (GoError, TimeoutError):
             pass
         await asyncio.sleep(pause.total_seconds())
@@ -178,6 +185,8 @@ async def _begin(connection: Connection) -> HTTP2Stream:
         raise
     except GoError as error:
         connection.close()
+        if isinstance(error.__cause__, ProtocolError):
+            raise _OtherProtocolError(str(error)) from error
         raise _ClosedError(str(error)) from error
     except BaseException:
         connection.close()

@@ -270,8 +270,8 @@ class ProbeDispatcher:
 
 
 def has_broken_off(attempt: Attempt) -> bool:
-    """Return whether a server accepted the connection of a probe and closed it."""
-    is_closed = attempt.peer is PeerBehavior.CLOSES
+    """Return whether a server accepted a connection and gave no answer to the probe."""
+    is_closed = attempt.peer in {PeerBehavior.CLOSES, PeerBehavior.OTHER}
     return is_closed or (
         attempt.result is ProbeResult.FAILURE
         and attempt.http is None

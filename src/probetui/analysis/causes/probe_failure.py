@@ -37,15 +37,32 @@ from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 _TIME_OUTS = ("deadline exceeded", "timed out", "i/o timeout", "did not complete")
 _NO_COMMAND = ("executable file not found", "exec: ")
 _EXITED, _COMMAND_TIMED_OUT = "exit ", "timed out, "
-_SHELL_FOUND_NOTHING = "exit 127"
+_SHELL_FOUND_NOTHING, _SHELL_CANNOT_EXECUTE = "exit 127", "exit 126"
 _CANCELED = "context canceled"
 _REFUSED = "connection refused"
-_UNREACHABLE = ("no route to host", "network is unreachable")
-_UNRESOLVED = re.compile(
-    r"lookup ([^\s:]+)(?: on \S+)?: (?:no such host|server misbehaving)"
-)
+_UNREACHABLE = ("no route to host", "network is unreachable", "host is down")
+_UNRESOLVED = re.compile(r"dial \w+: lookup ([^\s:]+)(?: on \S+)?: ")
 """Go names the server that it asked, if it asked one: `lookup web on 10.0.0.10:53`."""
-_CLOSED = ("EOF", "connection reset by peer", "broken pipe", "malformed HTTP")
+_CLOSED = ("EOF", "connection reset by peer", "broken pipe", "server closed idle")
+_MALFORMED = re.compile(r'malformed HTTP \w+(?: \w+)? "((?:[^"\\]|\\.)*)')
+"""What Go says of an answer that is no HTTP, with how it begins."""
+_NO_HTTP_2 = "error reading server preface: http2:"
+_HANDSHAKE = re.compile(
+    r"remote error: (tls: .+)|(tls: server selected unsupported .+)"
+)
+_ENDLESS_REDIRECTS = "stopped after 10 redirects"
+_HEALTH_ERROR = re.compile(r"health rpc probe failed: rpc error: code = (\w+)")
+_CANNOT_BE_EXECUTED = re.compile(
+    r'exec: "[^"]*": (permission denied)|: exec \S+: (no such file or directory'
+    r"|exec format error|permission denied)"
+)
+"""What a runtime says of a file that it found and could not execute."""
+_TOOL_MISSING = re.compile(
+    r"^(?:/bin/)?(?:ba|da|a)?sh: (?:line )?(?:\d+: )?([\w./-]+): "
+    r"(?:command )?not found",
+    re.MULTILINE,
+)
+"""What a shell says of a command in a script that goes on without it."""
 _NO_TLS = (
     "server gave HTTP response to HTTPS client",
     "first record does not look like a TLS handshake",
@@ -270,6 +287,15 @@ def _error(failed: FailedProbe) -> ProbeFailure | None:
 # -- commands
 
 
+def _command_not_executable(failed: FailedProbe) -> ProbeFailure | None:
+    said = failed.attempt.output if failed.is_hook else failed.attempt.error or ""
+    match = _CANNOT_BE_EXECUTED.search(said)
+    if match is None:
+        return None
+    why = match[1] or match[2]
+    return ProbeFailure(CauseKind.COMMAND_NOT_EXECUTABLE, failed, why)
+
+
 def _command_not_found(failed: FailedProbe) -> ProbeFailure | None:
     attempt = failed.attempt
     error = (attempt.output if failed.is_hook else attempt.error or "").lower()
@@ -315,6 +341,10 @@ def _command_failed(failed: FailedProbe) -> ProbeFailure | None:
         return ProbeFailure(CauseKind.TIMED_OUT, failed)
     if failed.attempt.detail == _SHELL_FOUND_NOTHING:
         return ProbeFailure(CauseKind.COMMAND_NOT_FOUND, failed)
+    if failed.attempt.detail == _SHELL_CANNOT_EXECUTE:
+        return ProbeFailure(CauseKind.COMMAND_NOT_EXECUTABLE, failed)
+    if match := _TOOL_MISSING.search(failed.attempt.output):
+        return ProbeFailure(CauseKind.COMMAND_NOT_FOUND, failed, match[1])
     return ProbeFailure(CauseKind.COMMAND_FAILED, failed, _doubtful_variable(failed))
 
 
@@ -353,6 +383,26 @@ def _speaks_plain(failed: FailedProbe) -> ProbeFailure | None:
     return ProbeFailure(CauseKind.PORT_SPEAKS_PLAIN, failed) if is_plain else None
 
 
+def _tls_refused(failed: FailedProbe) -> ProbeFailure | None:
+    match = _HANDSHAKE.search(failed.attempt.output)
+    if match is None:
+        return None
+    return ProbeFailure(CauseKind.TLS_REFUSED, failed, match[1] or match[2])
+
+
+def _speaks_other(failed: FailedProbe) -> ProbeFailure | None:
+    """Find an answer in another protocol; its name is how it begins, if that is known.
+
+    TLS is found before.
+    """
+    match = _MALFORMED.search(failed.attempt.output)
+    is_other = failed.attempt.peer is PeerBehavior.OTHER
+    if match is None and not is_other and _NO_HTTP_2 not in failed.attempt.output:
+        return None
+    begins = "" if match is None else match[1]
+    return ProbeFailure(CauseKind.PORT_SPEAKS_OTHER, failed, begins)
+
+
 def _redirect_not_followed(failed: FailedProbe) -> ProbeFailure | None:
     if failed.attempt.result is not ProbeResult.WARNING:
         return None
@@ -368,6 +418,9 @@ def _redirect_followed(failed: FailedProbe) -> ProbeFailure | None:
     attempt = failed.attempt
     if attempt.http is not None:
         return None
+    if _ENDLESS_REDIRECTS in attempt.output:
+        last = attempt.followed[-1].location if attempt.followed else ""
+        return ProbeFailure(CauseKind.REDIRECT_FOLLOWED, failed, last)
     requested = _REQUESTED.search(attempt.output)
     is_elsewhere = requested is not None and _is_elsewhere(requested[1], failed)
     if not attempt.followed and not is_elsewhere:
@@ -414,6 +467,8 @@ def _http_status(failed: FailedProbe) -> ProbeFailure | None:
 
 def _grpc_answer(failed: FailedProbe) -> ProbeFailure | None:
     output = failed.attempt.output
+    if match := _HEALTH_ERROR.search(output):
+        return ProbeFailure(CauseKind.GRPC_NOT_SERVING, failed, match[1])
     if _NOT_SERVING in output or _UNKNOWN_SERVICE in output:
         return ProbeFailure(CauseKind.GRPC_NOT_SERVING, failed)
     if _NO_SERVICE in output:
@@ -516,6 +571,8 @@ def _late(failed: FailedProbe) -> ProbeFailure | None:
 _ANSWER_ROWS: tuple[Row, ...] = (
     _wants_tls,
     _speaks_plain,
+    _tls_refused,
+    _speaks_other,
     _redirect_not_followed,
     _http_status,
     _grpc_answer,
@@ -528,6 +585,7 @@ _ANSWER_ROWS: tuple[Row, ...] = (
 )
 
 _ROWS: tuple[Row, ...] = (
+    _command_not_executable,
     _command_not_found,
     _port_name_unknown,
     _canceled,
@@ -540,5 +598,9 @@ _ROWS: tuple[Row, ...] = (
 )
 """A row for each kind, the most telling one first."""
 
-_COMMAND_ROWS: tuple[Row, ...] = (_command_not_found, _variable_not_expanded)
+_COMMAND_ROWS: tuple[Row, ...] = (
+    _command_not_executable,
+    _command_not_found,
+    _variable_not_expanded,
+)
 """Those of a hook's command, whose exit code and output its error has."""

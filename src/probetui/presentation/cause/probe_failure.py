@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from urllib.parse import urljoin, urlsplit
 
 from probetui.analysis.causes.kinds import CauseKind
-from probetui.analysis.causes.probe_failure import ProbeFailure
+from probetui.analysis.causes.probe_failure import FailedProbe, ProbeFailure
+from probetui.analysis.probe_commands import shell_script
 from probetui.durations import format_duration
 from probetui.k8s.pod import Container
 from probetui.k8s.probe import ExecAction, GRPCAction
 from probetui.kubelet.outcome import HTTPAnswer, Redirect
 from probetui.kubelet_rules import ROWS
+from probetui.presentation.container.exits import signal_name
 from probetui.presentation.probe.refusals import refusal_text
 from probetui.presentation.text.view import View
 
 _DEFAULT_TIMEOUT = 1
+_DIAL_TIMED_OUT = re.compile(
+    r"dial tcp [^:]*:\d+: (?:connect: )?(?:i/o|connection time)"
+)
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _GRPC_TLS = ROWS["grpc_mode"].gate
 _LONGEST_LINE = 200
+_LONGEST_BEGIN = 40
+_CLIENT_CERTIFICATE = ("certificate required", "bad certificate")
 
 _Clause = Callable[[ProbeFailure, View], str]
 
@@ -93,6 +101,42 @@ def _plain(failure: ProbeFailure, _view: View) -> str:
     return f"the port does not speak TLS, which scheme HTTPS makes the {who} speak"
 
 
+_HTTP_2_SETTINGS = re.compile(r"\\x00\\x00(?:\\x[0-9a-f]{2}|.)\\x04")
+"""The head of SETTINGS, with which a server of HTTP/2 begins, as Go quotes it."""
+
+
+def _speaks_other(failure: ProbeFailure, view: View) -> str:
+    if isinstance(failure.failed.handler, GRPCAction):
+        return (
+            "what listens there answers, and not in HTTP/2, which gRPC is: a port of "
+            "plain HTTP needs httpGet"
+        )
+    begins = failure.name
+    if _HTTP_2_SETTINGS.match(begins):
+        return (
+            "the port answers in HTTP/2, as a gRPC server does: a gRPC health service "
+            "needs a grpc probe"
+        )
+    return (
+        f'what listens there answers "{view.safe(begins)[:_LONGEST_BEGIN]}", which is '
+        "no HTTP: the port is one of another protocol, for which tcpSocket or exec is "
+        "a probe"
+    )
+
+
+def _tls_refused(failure: ProbeFailure, view: View) -> str:
+    said = view.safe(failure.name)
+    if any(words in failure.name for words in _CLIENT_CERTIFICATE):
+        return (
+            "the server wants a certificate of the client, which a probe never has "
+            f"({said}): probe a port without mutual TLS, or by exec"
+        )
+    return (
+        f"the server speaks TLS and refused the handshake ({said}): a probe offers TLS "
+        "1.2 and later, and no server name for an IP"
+    )
+
+
 def _unknown_port(failure: ProbeFailure, view: View) -> str:
     container = failure.failed.container
     names = () if container is None else container.ports
@@ -125,9 +169,12 @@ def _closed(failure: ProbeFailure, _view: View) -> str:
 
 def _redirected(failure: ProbeFailure, view: View) -> str:
     attempt = failure.failed.attempt
+    if failure.because is None:
+        to = f", the last to {_with_port(failure.name)}" if failure.name else ""
+        return view.safe(f"redirects lead in a circle: ten were followed{to}")
     because = failure.because
-    then = "" if because is None else _TARGETS.get(because.kind, "gave no answer")
-    if because is not None and because.kind in _REFUSALS:
+    then = _TARGETS.get(because.kind, "gave no answer")
+    if because.kind in _REFUSALS:
         looked = because.failed.listeners
         if looked is not None and looked.listeners is not None:
             then = f"{then}: {refusal_text(looked)}"
@@ -195,9 +242,15 @@ def _after_redirects(answer: HTTPAnswer | None, view: View) -> str:
 
 def _not_serving(failure: ProbeFailure, view: View) -> str:
     attempt, handler = failure.failed.attempt, failure.failed.handler
-    if attempt.detail == "NotFound" and isinstance(handler, GRPCAction):
+    code = failure.name or attempt.detail
+    if code == "NotFound" and isinstance(handler, GRPCAction):
         return (
             f"the health service does not know the service {view.safe(handler.service)}"
+        )
+    if code in {"Unauthenticated", "PermissionDenied"}:
+        return (
+            "the server wants credentials for its health service, which a probe never "
+            "has"
         )
     return ""  # The kubelet says it in these words.
 
@@ -208,6 +261,11 @@ def _no_health_service(_failure: ProbeFailure, _view: View) -> str:
 
 def _timed_out(failure: ProbeFailure, _view: View) -> str:
     probe = failure.failed.probe
+    if _DIAL_TIMED_OUT.search(failure.failed.text):
+        return (
+            "not even the connection was answered: a firewall or a network policy "
+            "drops it, or the program does not accept connections"
+        )
     if probe is None or probe.timeout_seconds == _DEFAULT_TIMEOUT:
         return "it took longer than timeoutSeconds, which is 1 by default"
     return f"it took longer than timeoutSeconds, which is {probe.timeout_seconds}"
@@ -232,12 +290,38 @@ def _variable(failure: ProbeFailure, view: View) -> str:
 
 def _not_found(failure: ProbeFailure, view: View) -> str:
     failed = failure.failed
+    if failure.name:
+        return (
+            f"the shell did not find {view.safe(failure.name)}; the exit code of a "
+            "script is that of its last command"
+        )
     if failed.attempt.detail == "exit 127" and not failed.attempt.is_missing:
         return "exit code 127: a shell did not find the command"
     program = ""
     if isinstance(failed.handler, ExecAction) and failed.handler.command:
         program = f": {view.safe(failed.handler.command[0])}"
     return f"the command is not in the image{program}; shell built-ins need `sh -c`"
+
+
+def _not_executable(failure: ProbeFailure, _view: View) -> str:
+    match failure.name:
+        case "permission denied":
+            return (
+                "the command is in the image, and may not be executed: it lacks the "
+                "mode x, or its directory, for the container's user"
+            )
+        case "exec format error":
+            return (
+                "the command is in the image, and cannot be executed: it is a program "
+                "for another processor, or a script without a first line #!"
+            )
+        case "no such file or directory":
+            return (
+                "the command is in the image, and what its first line (#!) or its "
+                "loader names is not; a CR at the end of that line is part of the name"
+            )
+        case _:
+            return "exit code 126: the shell cannot execute the command it found"
 
 
 def _command_failed(failure: ProbeFailure, view: View) -> str:
@@ -248,14 +332,66 @@ def _command_failed(failure: ProbeFailure, view: View) -> str:
             "the command printed this: what it connects to, from inside the container, "
             "does not listen"
         )
-    if attempt.detail == "exit 126":
-        clauses.append("exit code 126: the shell cannot execute the command it found")
+    clauses += _exit_meaning(failure.failed)
     if failure.name:
         clauses.append(
             f"${view.safe(failure.name)} is not among the container's variables: "
             "unless the image sets it, the shell leaves nothing in its place"
         )
     return "; ".join(clauses)
+
+
+_EXITS: Mapping[str, Mapping[int, str]] = {
+    "curl": {
+        6: "it could not resolve the host",
+        7: "it could not connect",
+        22: "the server answered with a status of 400 or above",
+        28: "it timed out",
+        35: "the TLS handshake failed",
+        52: "the server closed the connection without an answer",
+        56: "the connection was reset",
+        60: "it does not trust the server's certificate (-k skips that)",
+    },
+    "pg_isready": {
+        1: "the server rejects connections, as while it starts",
+        2: "nothing answers",
+        3: "its parameters are wrong, no connection was tried",
+    },
+    "grpc_health_probe": {
+        1: "its arguments are wrong",
+        2: "it could not connect",
+        3: "the health call failed",
+        4: "the service is not serving",
+    },
+}
+"""What exit codes of programs mean that print nothing, by the program's manual."""
+
+_KILLED = 137
+_SEVERAL = ("|", ";", "&&", "\n", "$(")
+_EXIT_CODE = re.compile(r"exit (\d+)")
+
+
+def _exit_meaning(failed: FailedProbe) -> Iterator[str]:
+    """Yield what the exit code of a command says that its output does not."""
+    match = _EXIT_CODE.match(failed.attempt.detail)
+    if match is None or not isinstance(failed.handler, ExecAction):
+        return
+    code = int(match[1])
+    if signal := signal_name(code):
+        memory = ", as the kernel does when memory runs out" if code == _KILLED else ""
+        yield f"exit code {code}: {signal} ended the command{memory}"
+    last = _last_program(failed.handler.command)
+    if meaning := _EXITS.get(last, {}).get(code):
+        yield f"exit code {code} of {last}: {meaning}"
+
+
+def _last_program(command: Sequence[str]) -> str:
+    """Return the name of the only program of a command; empty if there are several."""
+    script = shell_script(command)
+    words = list(command) if script is None else script.split()
+    if not words or any(mark in (script or "") for mark in _SEVERAL):
+        return ""
+    return words[0].rpartition("/")[2]
 
 
 def _runtime_error(_failure: ProbeFailure, _view: View) -> str:
@@ -292,6 +428,8 @@ _REFUSALS = frozenset(
 _TARGETS: Mapping[CauseKind, str] = {
     **dict.fromkeys(_REFUSALS, "was refused"),
     CauseKind.PORT_SPEAKS_TLS: "speaks TLS",
+    CauseKind.TLS_REFUSED: "refused the TLS handshake",
+    CauseKind.PORT_SPEAKS_OTHER: "answered in another protocol",
     CauseKind.PORT_SPEAKS_PLAIN: "does not speak TLS",
     CauseKind.HOST_NOT_RESOLVED: "has a name that could not be resolved",
     CauseKind.HOST_UNREACHABLE: "cannot be reached",
@@ -305,6 +443,8 @@ _CLAUSES: Mapping[CauseKind, _Clause] = {
     CauseKind.PORT_IS_UDP: _udp,
     CauseKind.PORT_SPEAKS_TLS: _tls,
     CauseKind.PORT_SPEAKS_PLAIN: _plain,
+    CauseKind.PORT_SPEAKS_OTHER: _speaks_other,
+    CauseKind.TLS_REFUSED: _tls_refused,
     CauseKind.PORT_NAME_UNKNOWN: _unknown_port,
     CauseKind.HOST_NOT_RESOLVED: _unresolved,
     CauseKind.HOST_UNREACHABLE: _unreachable,
@@ -318,6 +458,7 @@ _CLAUSES: Mapping[CauseKind, _Clause] = {
     CauseKind.OUTPUT_HELD_OPEN: _held_open,
     CauseKind.VARIABLE_NOT_EXPANDED: _variable,
     CauseKind.COMMAND_NOT_FOUND: _not_found,
+    CauseKind.COMMAND_NOT_EXECUTABLE: _not_executable,
     CauseKind.COMMAND_FAILED: _command_failed,
     CauseKind.RUNTIME_ERROR: _runtime_error,
     CauseKind.EXEC_CANCELED: _canceled,
