@@ -145,7 +145,12 @@ def a_container_snapshot(
 def a_pod_snapshot(
     pod: Pod, *containers: ContainerSnapshot, operation: str = "", **fields: Any
 ) -> PodSnapshot:
-    """Return a pod in phase Running that is being synced."""
+    """Return a pod in phase Running that is being synced.
+
+    A pod without containers of its own has those of the snapshots.
+    """
+    if not pod.containers:
+        pod = replace(pod, containers=tuple(shown.container for shown in containers))
     defaults: dict[str, Any] = {
         "status": PodStatus(PodPhase.RUNNING),
         "state": PodWorkerState.SYNC,

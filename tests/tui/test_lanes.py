@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
+from probetui.engine.snapshot import Snapshot
 from probetui.tui.app import ProbetuiApp
 from probetui.tui.panes.container_table import ContainerTable
 from probetui.tui.styled_text import StyledLine
@@ -18,7 +19,7 @@ from tests.tui.app_harness import (
 )
 from tests.tui.fake_session import FakeSession
 from tests.tui.history_scenes import steady, stopping, waiting
-from tests.tui.scenes import empty, failing, gated
+from tests.tui.scenes import empty, failing, gated, running
 from tests.tui.snapshots import a_snapshot
 from tests.tui.test_containers import many, pods
 from tests.tui.test_events import an_event, numbers
@@ -209,3 +210,46 @@ async def test_why_is_not_cut_beside_empty_rows() -> None:
         text = screen_text(pilot.app)
 
         assert "the kubelet has not come to it" in text
+
+
+async def why_of(snapshot: Snapshot, size: tuple[int, int], *keys: str) -> list[str]:
+    """Return the rows of the reason, with its title in the first one."""
+    app = an_app(snapshot)
+    async with app.run_test(size=size) as pilot:
+        await pilot.press(*keys)
+        await pilot.pause()
+        pane = app.screen.query_one("#why")
+        return [
+            row.strip()
+            for row in screen_lines(app)[pane.region.y :][: pane.size.height]
+        ]
+
+
+async def test_why_is_the_chain_of_causes_with_what_comes_next_below() -> None:
+    title, *chain = await why_of(steady(), (120, 40))
+
+    assert title.startswith("Why")
+    assert chain[0].startswith(
+        "demo/liveness is up, and its liveness probe failed 2 of 3"
+    )
+    assert chain[1].startswith("└ the probe gave exit 1 after 34ms")
+    assert chain[2] == "next: One more failure, and it is killed."
+    assert chain[3].startswith("08:21:05.1  second failure in a row")
+
+
+async def test_on_one_row_why_is_the_root_of_the_chain() -> None:
+    (row,) = await why_of(steady(), (80, 24))
+
+    assert row.startswith("Why  The probe gave exit 1 after 34ms, output: cat:")
+
+
+async def test_on_one_row_a_well_container_has_its_last_tick() -> None:
+    (row,) = await why_of(running(), (80, 24))
+
+    assert "success" in row
+
+
+async def test_cards_have_the_reason_of_the_last_tick() -> None:
+    shown = await why_of(steady(), (120, 40), "L")
+
+    assert "second failure in a row" in shown[1]

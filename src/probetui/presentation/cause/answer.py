@@ -23,6 +23,7 @@ from probetui.presentation.cause.predicates import (
     stop_clause,
 )
 from probetui.presentation.container.evidence import hook_sentences
+from probetui.presentation.text.spans import Line, Role, Span, line, muted, strong
 from probetui.presentation.text.view import View
 from probetui.presentation.tick.why import Explanation
 
@@ -156,6 +157,35 @@ def page_command(answer: WhyAnswer) -> str:
             known = [kind for kind in kinds if kind is not CauseKind.PROBE_FAILED]
             return f"probetui why --page {page_of((known or kinds)[-1])}"
     return ""
+
+
+def chain_lines(answer: WhyAnswer, name: str, view: View) -> list[Line]:
+    """Return the chain of causes, a line each, and what comes next as the last one.
+
+    A cause is indented below what it brought about.
+    """
+    words = Words(view)
+    head, *others = answer.now.chain
+    corner = "`- " if view.marks.is_ascii else "└ "
+    lines = [line(strong(name), f" {predicate(head, words)}")]
+    for depth, cause in enumerate(others):
+        indent = "  " * depth + corner
+        lines.append(line(muted(indent), _reason(cause, head, words)))
+    lines += (
+        line(Span(f"next: {sentence}", Role.WARNING))
+        for sentence in _outlook(answer, view)
+    )
+    return lines
+
+
+def root_line(answer: WhyAnswer, name: str, view: View) -> Line:
+    """Return the root of the chain of causes, which says most where only one fits."""
+    words = Words(view)
+    head, *others = answer.now.chain
+    if not others:
+        return line(strong(name), f" {predicate(head, words)}")
+    reason = _reason(others[-1], head, words)
+    return line(f"{reason[:1].upper()}{reason[1:]}")
 
 
 def answer_clause(answer: WhyAnswer, view: View) -> str:

@@ -299,11 +299,21 @@ _AFTER_TIME = 12
 """The column at which the sentence begins, after its time."""
 
 
+_BELOW_CAUSE = 4
+
+
 class WhyPage(SubjectPage):
-    """The explanation of the selected tick, in one sentence."""
+    """Why the container is as it is, as a chain of causes; or about the chosen tick.
+
+    `explain` returns the chain for a number of rows, empty if there is nothing to
+    explain. It is None until the first frame is painted, which does not wait for it.
+    """
 
     LEAST_FRAMED = 3
     SHORT_LABEL = line(strong(" Why "), " ")
+
+    def __init__(self) -> None:
+        self.explain: Callable[[Subject, int], Sequence[Line]] | None = None
 
     def title(self, pane: SubjectPane) -> Line:
         del pane  # the title is constant
@@ -314,7 +324,20 @@ class WhyPage(SubjectPage):
         return line(muted("w in full, 5 the gates"))
 
     def rows(self, subject: Subject, pane: SubjectPane) -> Sequence[StyledLine]:
-        sentence = why_line(subject, pane.view)
-        if pane.inner_height > 1:
-            return pane.broken([sentence], _AFTER_TIME)
-        return [styled_line(sentence)]
+        room = max(pane.inner_height, 1)
+        chain: Sequence[Line] = ()
+        if self.explain is not None and subject.cursor is None:
+            chain = self.explain(subject, room)
+        about_tick = why_line(subject, pane.view)
+        if room == 1:
+            return [styled_line(chain[0] if chain else about_tick)]
+        if not chain:
+            return pane.broken([about_tick], _AFTER_TIME)
+        shown = pane.broken(chain, _BELOW_CAUSE)
+        if len(shown) > room:
+            # What comes next is the last line, and stays.
+            last = pane.broken(chain[-1:], _BELOW_CAUSE)
+            shown = [*shown[: room - len(last)], *last]
+        elif len(shown) < room:
+            shown.append(styled_line(about_tick))
+        return shown[:room]

@@ -8,8 +8,9 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from probetui.analysis.causes.answer import explain
+from probetui.analysis.causes.answer import explain, is_well
 from probetui.analysis.causes.cause import WhyAnswer
+from probetui.presentation.cause.answer import chain_lines, root_line
 from probetui.presentation.container.detail import Subject, container_title
 from probetui.presentation.container.why import explain_container
 from probetui.presentation.probe.output import output_lines, shown_tick
@@ -136,6 +137,18 @@ def answer_about(subject: Subject, view_model: ViewModel) -> WhyAnswer:
         subject.container.next_pull_at,
         is_live=True,
     )
+
+
+def chain_about(subject: Subject, view_model: ViewModel, room: int) -> Sequence[Line]:
+    """Return the chain of causes of the selected container, or on one row its root.
+
+    On one row there is none if all is well: its last tick says more then.
+    """
+    answer, view = answer_about(subject, view_model), view_model.view
+    name = container_title(subject, view)
+    if room > 1:
+        return chain_lines(answer, name, view)
+    return () if is_well(answer) else [root_line(answer, name, view)]
 
 
 def _lines(explanations: Sequence[Explanation]) -> Iterator[Line]:

@@ -95,14 +95,14 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         self._goals = 0
         self._lesson = LessonBar(ui_state.host.lesson)
         self._containers = ContainerTable(view, self._on_selection, is_ascii=is_ascii)
-        self._card = CardPage()
+        self._card, self._why_page = CardPage(), WhyPage()
         self._detail, self._other, self._ticks, self._why = (
             SubjectPane(page, view, id=name, is_ascii=is_ascii)
             for page, name in (
                 (self._card, "detail"),
                 (OtherProbesPage(), "other"),
                 (TicksPage(), "ticks"),
-                (WhyPage(), "why"),
+                (self._why_page, "why"),
             )
         )
         self._why.can_focus = False
@@ -154,6 +154,22 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         if not self._is_laid_out:
             self._is_laid_out = True
             self.refresh()
+            self.call_after_refresh(self._look_for_causes)
+
+    def _look_for_causes(self) -> None:
+        """Show why beside lanes; the first frame does not wait for the imports.
+
+        Cards have the last tick's own reason, below its trace.
+        """
+        if not self._has_lanes:
+            self._why_page.explain = None
+            return
+        from probetui.tui.screens.answers import chain_about  # noqa: PLC0415
+
+        self._why_page.explain = lambda subject, room: chain_about(
+            subject, self.ui_state.view_model, room
+        )
+        self._why.repaint()
 
     def _compositor_refresh(self) -> None:
         # Nothing is drawn before all panes know their size.
@@ -241,6 +257,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         }
         self.query_one("#panes").sort_children(key=lambda pane: places[pane])
         self._look_back()
+        self._look_for_causes()
         self._share_rows()
         self._containers.repaint()
         self.call_after_refresh(self._show_resized)
@@ -473,7 +490,7 @@ def lane_rows(height: int, containers: int, probes: int) -> LaneRows:
     """
     card, why = (4, 1) if height < _LEAST_FOR_FRAMES else (5, 3)
     if height >= _ROOMY:
-        why = 5
+        why = 7
     of_probes = LEAST_OF_PROBES + max(probes, 1)
     if height < _LEAST_FOR_ALL:
         why = of_probes = 0
