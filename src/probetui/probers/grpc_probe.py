@@ -20,7 +20,6 @@ from functools import partial
 
 from google.protobuf.message import DecodeError
 from grpc_health.v1 import health_pb2
-from h2.exceptions import ProtocolError
 from msgspec import Struct
 
 from probetui.errors import GoError
@@ -32,7 +31,7 @@ from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.probers.go.dial import Connection, dial
 from probetui.probers.go.errors import DialRefusedError
 from probetui.probers.go.grpc_call import GRPCCallError, GRPCCode, call_unary, code_name
-from probetui.probers.go.http2_stream import HTTP2Stream
+from probetui.probers.go.http2_stream import HTTP_2_ERROR, HTTP2Stream
 from probetui.probers.go.tls import (
     NotTLSError,
     TLSConnection,
@@ -185,7 +184,7 @@ async def _begin(connection: Connection) -> HTTP2Stream:
         raise
     except GoError as error:
         connection.close()
-        if isinstance(error.__cause__, ProtocolError):
+        if str(error).startswith(HTTP_2_ERROR):
             raise _OtherProtocolError(str(error)) from error
         raise _ClosedError(str(error)) from error
     except BaseException:

@@ -61,6 +61,13 @@ class ConnectionEndedError(GoError):
     """The connection ended before the response was complete."""
 
 
+HTTP_2_ERROR = "http2: "
+"""How the errors begin of a server that answers and breaks the protocol."""
+
+_HTTP_1 = b"HTTP/"
+_LOOKS_LIKE_HTTP_1 = "note that the frame header looked like an HTTP/1.1 header"
+
+
 class _Connection(h2.connection.H2Connection):
     """A client connection that continues after GOAWAY.
 
@@ -157,6 +164,9 @@ class HTTP2Stream:
             raise GoError(self._write_error.replace("write", "read"))
         if not data:
             raise ConnectionEndedError("unexpected EOF")
+        if not self._has_settings and data.startswith(_HTTP_1):
+            # Its first bytes are the length of a frame of megabytes.
+            raise GoError(f"{HTTP_2_ERROR}frame too large, {_LOOKS_LIKE_HTTP_1}")
         for start in range(0, len(data), _SLICE_BYTES):
             if self._is_over:
                 return
@@ -170,7 +180,7 @@ class HTTP2Stream:
         except h2.exceptions.DenialOfServiceError as error:
             raise GoError(_HEAD_TOO_LONG) from error
         except h2.exceptions.ProtocolError as error:
-            raise GoError(f"http2: {error}") from error
+            raise GoError(f"{HTTP_2_ERROR}{error}") from error
         for event in events:
             self._handle_event(event)
 
