@@ -52,6 +52,7 @@ BASES: Mapping[str, tuple[str, ...]] = {
     "explain": ("-f", "{pod}"),
     "test": ("-f", "{pod}", "--runtime", "sim"),
     "probe": ("-f", "{pod}", "--runtime", "process"),
+    "diff": ("{pod}", "{other}"),
     "versions": ("-f", "{pod}", "--from", "1.34", "--to", "1.35",
                  "--script", "healthy"),
     "exec": ("typed", "--runtime", "process"),
@@ -84,6 +85,7 @@ FOLLOWING: Mapping[str, bytes] = {"ls -w": b"typed", "logs -f": b"says"}
 """Options that end when they are interrupted, and what they print before."""
 SHOWN: Mapping[str, str] = {
     "probe": "success",
+    "diff": "looser|effects",
     "exec": "hello",
     "logs": "says",
     "ls": "typed",
@@ -197,6 +199,9 @@ ROWS: Mapping[str, Row] = {
     "check --strict": Row(
         ("-f", "{odd}", "--strict"), DIFFERS, "oddField", replaces="-f"
     ),
+    "diff -R": Row(("{tree}", "-R"), shows="no difference", replaces="{other}"),
+    "diff --md": Row(("--md",), shows=r"^\| looser "),
+    "diff --fail-on": Row(("--fail-on", "looser"), DIFFERS, shows="looser"),
     "--texts": Row(("--texts",), DIFFERS),
     "report -o": Row(("-o", "-"), shows="^<!DOCTYPE html>", replaces="-o"),
     "why --page": Row(("--page", "exited"), shows="^# It exits"),
@@ -249,10 +254,12 @@ def values(tmp_path: Path) -> dict[str, str]:
     (tmp_path / "cases.yaml").write_text(f"{POD}---\n{CASES}")
     (tmp_path / "settings.yaml").write_text("kubelet: '1.32'\n")
     (tmp_path / "odd.yaml").write_text(f"{POD.rstrip()[:-1]}, oddField: 1}}\n")
+    (tmp_path / "other.yaml").write_text(POD.replace("Seconds: 1}", "Seconds: 2}"))
     (tmp_path / "tree/inner").mkdir(parents=True)
     (tmp_path / "tree/inner/pod.yaml").write_text(POD)
     return {
         "pod": str(tmp_path / "pod.yaml"),
+        "other": str(tmp_path / "other.yaml"),
         "odd": str(tmp_path / "odd.yaml"),
         "tree": str(tmp_path / "tree"),
         "cases": str(tmp_path / "cases.yaml"),

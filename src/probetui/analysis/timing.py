@@ -133,19 +133,58 @@ def timing_of(
     noticed = notice_delay(probe)
     kills = probe_type is not ProbeType.READINESS
     grace = kill_grace_period(pod, container, probe_type, rules) if kills else None
-    budget = None
-    if probe_type is ProbeType.STARTUP:
-        budget = _budget(probe, first)
-        if kills_at_resync(probe_type, rules):
-            budget = budget.then(TimeRange(timedelta(), LATEST_RESYNC))
+    is_startup = probe_type is ProbeType.STARTUP
     return ProbeTiming(
         first=first,
         noticed=noticed,
         recovered=_time_to_run(probe, probe.success_threshold),
         grace=grace,
         restarted=_restart_after(pod, container, noticed, grace),
-        budget=budget,
+        budget=start_budget(container, rules) if is_startup else None,
         cost=Fraction(_MINUTE_SECONDS, max(probe.period_seconds, 1)),
+    )
+
+
+def start_budget(container: Container, rules: KubeletRules) -> TimeRange | None:
+    """Return how soon a container is killed that never comes up, None if it is not.
+
+    With a startup probe that is its budget, without one the liveness probe's patience.
+    """
+    probe = container.startup_probe or container.liveness_probe
+    if probe is None:
+        return None
+    budget = _budget(probe, _first_probe(probe))
+    is_startup = container.startup_probe is not None
+    if is_startup and kills_at_resync(ProbeType.STARTUP, rules):
+        budget = budget.then(TimeRange(timedelta(), LATEST_RESYNC))
+    return budget
+
+
+def ready_after_start(container: Container, rules: KubeletRules) -> TimeRange | None:
+    """Return when a container is ready whose app answers from its start on.
+
+    None if nothing delays that: it is ready as soon as it runs.
+    """
+    startup, readiness = container.startup_probe, container.readiness_probe
+    up = None
+    if startup is not None:
+        first = _first_probe(startup)
+        up = TimeRange(first.least, first.most + startup.timeout_seconds * _SECOND)
+        if not rules.results_wake_pod:
+            # Only a sync makes it count as started.
+            up = up.then(TimeRange(timedelta(), LATEST_RESYNC))
+    if readiness is None:
+        return up
+    first = _first_probe(readiness)
+    if up is not None:
+        tick = readiness.period_seconds * _SECOND
+        first = TimeRange(max(first.least, up.least), max(first.most, up.most + tick))
+    between = readiness.success_threshold - 1
+    return TimeRange(
+        first.least + between * readiness.period_seconds * _SECOND,
+        first.most
+        + between * _longest_interval(readiness)
+        + readiness.timeout_seconds * _SECOND,
     )
 
 

@@ -90,6 +90,9 @@ COMMANDS_BY_JOB = {
         "test": CommandEntry(
             "testing:test", "Test pods: ready in time, restarted after a crash; for CI."
         ),
+        "diff": CommandEntry(
+            "difference:diff", "Say what a change of manifests does to containers."
+        ),
         "whatif": CommandEntry(
             "what_if:whatif", "Rerun a record under other probe settings or versions."
         ),

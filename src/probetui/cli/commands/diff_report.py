@@ -1,0 +1,194 @@
+"""`probetui diff`: what a change of manifests does to containers."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from probetui.analysis.settings_diff import (
+    Change,
+    ContainerDiff,
+    Direction,
+    WorkloadPod,
+    diff_workloads,
+)
+from probetui.cli.commands.difference import DASHES
+from probetui.cli.files import STDIN, SourceReader, is_url
+from probetui.cli.option_values import rules_by
+from probetui.cli.pods import select_pods
+from probetui.cli.printing import PRINTERS, Notes
+from probetui.cli.reports import emit
+from probetui.cli.revisions import files_at, find_revision
+from probetui.errors import ManifestError, NothingToDoError, UsageError
+from probetui.manifest.load import load_manifests
+from probetui.manifest.manifests import LoadedPod
+from probetui.manifest.yaml.parser import SourceFile
+from probetui.presentation.settings_diff import MARKDOWN, DiffReport
+from probetui.presentation.text.view import View
+from probetui.record.masking import Mask, find_pod_secrets
+
+if TYPE_CHECKING:
+    from probetui.cli.commands.difference import DiffOptions
+
+_FAILED = 1
+_MOST_SIDES = 2
+
+_IS_FAILURE: dict[str, Callable[[ContainerDiff], bool]] = {
+    "stricter": lambda diff: diff.has(Direction.STRICTER),
+    "looser": lambda diff: diff.has(Direction.LOOSER),
+    "added": lambda diff: diff.change is Change.ADDED,
+    "removed": lambda diff: diff.change is Change.REMOVED,
+    "found": lambda diff: bool(diff.found),
+    "any": lambda diff: diff.change is not Change.SAME,
+}
+
+
+class _Side(Struct, frozen=True):
+    """One side of a comparison: paths, in a revision or as they are here."""
+
+    paths: Sequence[str]
+    revision: str = ""
+    commit: str = ""
+
+    @property
+    def name(self) -> str:
+        """How the report calls it."""
+        paths = " ".join(self.paths)
+        return f"{self.revision}:{paths}" if self.revision else paths
+
+    @property
+    def place(self) -> str:
+        """Where its paths are, for a sentence."""
+        return f"in {self.revision}" if self.revision else "here"
+
+
+def print_diff(words: Sequence[str], options: DiffOptions) -> int:
+    """Print what differs and return the exit status.
+
+    Raises:
+        UsageError: the words name nothing to compare.
+        ManifestError: nothing of a side can be read as manifests.
+        NothingToDoError: neither side has a pod.
+    """
+    if options.md and options.output in PRINTERS:
+        raise UsageError(f"--md and -o {options.output} are two forms; choose one")
+    old, new = _sides(words)
+    notes = Notes(quiet=options.quiet)
+    before, after = (
+        _load(sources, options, notes) for sources in _read((old, new), options, notes)
+    )
+    if not (before or after):
+        raise NothingToDoError(f"no pod in {old.name} nor in {new.name}")
+    containers = diff_workloads(
+        _workloads(before), _workloads(after), rules_by(options)
+    )
+    secrets = find_pod_secrets([loaded.pod for loaded in (*before, *after)])
+    view = replace(View.timeless(Mask(secrets)), rules=rules_by(options))
+    report = DiffReport(old.name, new.name, containers, view)
+    emit(report, MARKDOWN if options.md else options.output)
+    is_failure = any(
+        _IS_FAILURE[kind](diff) for kind in options.fail_on for diff in containers
+    )
+    return _FAILED if is_failure else 0
+
+
+def _sides(words: Sequence[str]) -> tuple[_Side, _Side]:
+    """Return what is compared: two paths, or paths in one revision or two."""
+    if DASHES in words:
+        at = words.index(DASHES)
+        revisions, paths = words[:at], words[at + 1 :]
+    else:
+        count = next(
+            (number for number, word in enumerate(words) if _is_path(word)), len(words)
+        )
+        revisions, paths = words[:count], words[count:]
+        if not revisions and len(paths) == _MOST_SIDES:
+            return _Side(paths[:1]), _Side(paths[1:])
+        if not revisions:
+            raise UsageError(
+                "name what to compare: OLD and NEW, or a revision of Git and a path "
+                "in it, as in `probetui diff main -- k8s/`"
+            )
+    if not 0 < len(revisions) <= _MOST_SIDES:
+        raise UsageError("one revision or two stand before the paths")
+    if not paths:
+        raise UsageError(f"name a file or folder of {revisions[-1]}, as in -- k8s/")
+    old, *later = (_in_revision(revision, paths) for revision in revisions)
+    return old, later[0] if later else _Side(paths)
+
+
+def _is_path(word: str) -> bool:
+    """Return whether a word names a file rather than a revision."""
+    return word == STDIN or is_url(word) or Path(word).exists()
+
+
+def _in_revision(name: str, paths: Sequence[str]) -> _Side:
+    commit = find_revision(name)
+    if commit is None:
+        raise UsageError(f"{name}: is no file here, and no revision that Git knows")
+    return _Side(paths, name, commit)
+
+
+def _load(
+    sources: Sequence[SourceFile], options: DiffOptions, notes: Notes
+) -> tuple[LoadedPod, ...]:
+    """Return the pods of a side; what of it is no manifest is noted, and left out."""
+    manifests = load_manifests(
+        sources,
+        namespace=options.namespace,
+        rules=rules_by(options),
+        host=platform.node(),
+        stub_missing=True,
+    )
+    if manifests.errors and not manifests.loaded:
+        raise ManifestError([str(problem) for problem in manifests.errors])
+    for problem in manifests.errors:
+        notes.warning(f"{problem}: left out")
+    loaded = manifests.loaded
+    return select_pods(loaded, options.selector) if loaded else ()
+
+
+def _read(
+    sides: tuple[_Side, _Side], options: DiffOptions, notes: Notes
+) -> list[list[SourceFile]]:
+    """Return the files of both sides; what only one of them has is noted.
+
+    Raises:
+        UsageError: a path is on neither side.
+    """
+    read = [[_files(side, path, options) for path in side.paths] for side in sides]
+    for number, path in enumerate(sides[0].paths):
+        there = [files[number] for files in read]
+        if there == [None, None]:
+            where = " nor ".join(side.place for side in sides)
+            raise UsageError(f"{path}: is not {where}")
+        for side, files in zip(sides, there, strict=True):
+            if not files:
+                said = f"is not {side.place}" if files is None else "has no manifest"
+                notes.note(f"{path} {said}")
+    return [[source for files in side for source in files or ()] for side in read]
+
+
+def _files(side: _Side, path: str, options: DiffOptions) -> list[SourceFile] | None:
+    """Return the files of a path, None if there is no such path."""
+    recursive = options.recursive
+    if side.commit:
+        return files_at(side.commit, side.revision, path, recursive=recursive)
+    if not _is_path(path):
+        return None
+    with suppress(NothingToDoError):  # a folder without manifests
+        return SourceReader([path], recursive=recursive).read()
+    return []
+
+
+def _workloads(loaded: Sequence[LoadedPod]) -> list[WorkloadPod]:
+    return [
+        WorkloadPod(pod.object.workload.kind, pod.object.name or pod.pod.name, pod.pod)
+        for pod in loaded
+    ]

@@ -1,0 +1,90 @@
+"""Declaration of `probetui diff`."""
+
+from typing import Annotated
+
+import click
+
+from probetui.cli.option_groups import Opt, OptionGroup, takes_options
+from probetui.cli.options import (
+    ProgramOptions,
+    Selector,
+    TextOptions,
+    VersionOptions,
+)
+from probetui.cli.parameters import OneOf, SectionedCommand, examples
+
+DASHES = "\0"
+"""Stands for `--` among the words: no word of a command line has such a character."""
+
+FAILURES = ("stricter", "looser", "added", "removed", "found", "any")
+"""What `--fail-on` takes."""
+
+
+class _WordsCommand(SectionedCommand):
+    """A command that may have options behind `--`, as it parts words from words."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep where the `--` was."""
+        if "--" in args:
+            args[args.index("--")] = DASHES
+        return super().parse_args(ctx, args)
+
+
+class ComparedPods(OptionGroup, section="Pods"):
+    """Which of the pods are compared."""
+
+    namespace: Annotated[
+        str | None,
+        Opt(
+            "-n",
+            metavar="NS",
+            help="Namespace of the pods.  [default: the manifest's]",
+        ),
+    ] = None
+    selector: Selector = None
+    recursive: Annotated[bool, Opt("-R", help="Search folders recursively.")] = False
+
+
+class DiffOutput(TextOptions, section="Output"):
+    """How differences are printed, and what is a failure."""
+
+    md: Annotated[bool, Opt(help="Print Markdown for a pull request.")] = False
+    fail_on: Annotated[
+        tuple[str, ...],
+        Opt(
+            "--fail-on",
+            type=OneOf(FAILURES),
+            metavar="|".join(FAILURES),
+            help="Exit with status 1 if a container becomes so, or `check` finds a "
+            "warning that was not there. Repeatable.",
+        ),
+    ] = ()
+
+
+class DiffOptions(ComparedPods, VersionOptions, DiffOutput, ProgramOptions):
+    """The options of `diff`."""
+
+
+@click.command(
+    "diff",
+    cls=_WordsCommand,
+    epilog=examples(
+        "probetui diff old.yaml new.yaml",
+        "probetui diff main -- k8s/ --md",
+        "probetui diff v1.2 v1.3 -- k8s/ -R --fail-on stricter",
+    ),
+)
+@click.argument("words", nargs=-1, metavar="OLD [NEW] [-- PATH...]")
+@takes_options
+def diff(words: tuple[str, ...], options: DiffOptions) -> int:
+    """Say what a change of manifests does to containers, by the kubelet's rules.
+
+    That is how soon each is killed, taken out of the endpoints and back in, how long
+    it may take to start and to stop, before and after, and which warnings of `check`
+    came and went. OLD and NEW are files or folders, or revisions of Git with the PATHs
+    to compare in them; without NEW, OLD is compared with the files as they are here.
+    Nothing is started.
+    """
+    from probetui.cli.commands.diff_report import print_diff
+
+    return print_diff(words, options)
