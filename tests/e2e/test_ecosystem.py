@@ -181,7 +181,9 @@ def run_step(
         for key, about in described["inputs"].items()
     }
     variables = {
-        key: re.sub(r"\$\{\{ inputs\.(\w+) \}\}", lambda found: values[found[1]], text)
+        key: re.sub(
+            r"\$\{\{ inputs\.([\w-]+) \}\}", lambda found: values[found[1]], text
+        )
         for key, text in step["env"].items()
     }
     return run_command("bash", "-c", step["run"], within=within, **action, **variables)
@@ -212,6 +214,36 @@ def test_the_action_annotates_problems_and_writes_sarif(
     )
     (run,) = json.loads((tmp_path / "wrong.sarif").read_text())["runs"]
     assert "livenesProbe" in json.dumps(run["results"])
+
+
+def test_the_action_says_what_a_pull_request_changes_and_gates_it(
+    action: dict[str, str], tmp_path: Path
+) -> None:
+    pod = tmp_path / "with blank" / "pod.yaml"
+    pod.parent.mkdir()
+    text = (SAMPLES / "exec-liveness.yaml").read_text()
+    pod.write_text(text.replace("periodSeconds: 5", "periodSeconds: 50"))
+    git = ("git", "-c", "user.name=tests", "-c", "user.email=tests@example.test")
+    output(*git, "init", "-q", "-b", "main", within=tmp_path)
+    output(*git, "add", "-A", within=tmp_path)
+    output(*git, "commit", "-q", "-m", "x", within=tmp_path)
+    pod.write_text(text)
+    summary = tmp_path / "summary.md"
+    summary.touch()
+    written = {**action, "GITHUB_STEP_SUMMARY": str(summary)}
+    inputs = {"files": "with blank\n", "compare": "main"}
+
+    told = run_step("Say what changes", written, tmp_path, **inputs)
+    gated = run_step(
+        "Say what changes", written, tmp_path, **inputs, **{"fail-on": "added stricter"}
+    )
+
+    assert told.returncode == 0, told.stdout + told.stderr
+    assert gated.returncode == 1, gated.stdout + gated.stderr
+    (row, again) = re.findall(
+        r"^\| stricter \| killed once .*", summary.read_text(), re.MULTILINE
+    )
+    assert row == again
 
 
 def test_the_action_runs_the_cases_and_writes_junit(
