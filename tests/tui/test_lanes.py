@@ -8,6 +8,7 @@ import pytest
 
 from probetui.engine.snapshot import Snapshot
 from probetui.tui.app import ProbetuiApp
+from probetui.tui.host_services import HostServices
 from probetui.tui.panes.container_table import ContainerTable
 from probetui.tui.styled_text import StyledLine
 from tests.tui.app_harness import (
@@ -19,6 +20,7 @@ from tests.tui.app_harness import (
 )
 from tests.tui.fake_session import FakeSession
 from tests.tui.history_scenes import steady, stopping, waiting
+from tests.tui.reading_scenes import logs
 from tests.tui.scenes import empty, failing, gated, running
 from tests.tui.snapshots import a_snapshot
 from tests.tui.test_containers import many, pods
@@ -253,3 +255,32 @@ async def test_cards_have_the_reason_of_the_last_tick() -> None:
     shown = await why_of(steady(), (120, 40), "L")
 
     assert "second failure in a row" in shown[1]
+
+
+@pytest.mark.parametrize("size", [(160, 45), (200, 60)])
+async def test_events_stand_beside_why_and_output_where_there_is_room(
+    size: tuple[int, int],
+) -> None:
+    app = an_app(steady(), host=HostServices(logs=logs()))
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+
+        why, output, events = (
+            app.screen.query_one(f"#{name}").region
+            for name in ("why", "output", "events")
+        )
+        assert why.x == output.x == 0
+        assert events.x == why.right == output.right
+        assert (events.y, events.bottom) == (why.y, output.bottom)
+
+
+async def test_without_logs_why_is_as_high_as_the_events() -> None:
+    app = an_app(steady())
+    async with app.run_test(size=(160, 45)) as pilot:
+        await pilot.pause()
+
+        why, events = (
+            app.screen.query_one(f"#{name}").region for name in ("why", "events")
+        )
+        assert (events.x, events.y, events.height) == (why.right, why.y, why.height)
+        assert events.bottom == 44

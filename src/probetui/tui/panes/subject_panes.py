@@ -339,5 +339,5 @@ class WhyPage(SubjectPage):
             last = pane.broken(chain[-1:], _BELOW_CAUSE)
             shown = [*shown[: room - len(last)], *last]
         elif len(shown) < room:
-            shown.append(styled_line(about_tick))
+            shown += pane.broken([about_tick], _AFTER_TIME)
         return shown[:room]

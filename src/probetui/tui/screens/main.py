@@ -41,6 +41,7 @@ from probetui.tui.screens.sizes import (
     BY_HEIGHT,
     BY_WIDTH,
     FRAMED,
+    WIDE,
     is_below,
     size_classes,
 )
@@ -399,7 +400,12 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         if self._has_lanes:
             subject = self.ui_state.subject
             probes = 0 if subject is None else len(subject.container.probes)
-            layout = lane_rows(self.app.size.height, self._containers.total, probes)
+            size = self.app.size
+            has_output = self.ui_state.host.logs is not None
+            is_beside = size.width >= WIDE and not has_output
+            layout = lane_rows(
+                size.height, self._containers.total, probes, is_why_beside=is_beside
+            )
             rows = layout.heights
             is_full = not layout.has_probes
             self.set_class(is_full, "-without-probes", update=self._is_styled)
@@ -415,8 +421,8 @@ class MainScreen(ActionScreen, inherit_bindings=False):
                 self._containers,
                 self._ticks,
                 self._why,
-                self._output,
                 self._events,
+                self._output,
                 self._other,
             )
         return (
@@ -480,13 +486,16 @@ class LaneRows(NamedTuple):
     has_probes: bool
 
 
-def lane_rows(height: int, containers: int, probes: int) -> LaneRows:
+def lane_rows(
+    height: int, containers: int, probes: int, *, is_why_beside: bool = False
+) -> LaneRows:
     """Return the rows where lanes are shown.
 
     They are for a terminal of that height: card, containers, probes of the selected
     container, why, events, as far as the style sheet shows these. The plot of a probe
     comes last: it is drawn where all else has its room. On a low terminal the probes
-    give way to more containers than there is room for.
+    give way to more containers than there is room for. Why has a row of its own,
+    unless it `is_why_beside` the events, which are as high.
     """
     card, why = (4, 1) if height < _LEAST_FOR_FRAMES else (5, 3)
     if height >= _ROOMY:
@@ -494,6 +503,8 @@ def lane_rows(height: int, containers: int, probes: int) -> LaneRows:
     of_probes = LEAST_OF_PROBES + max(probes, 1)
     if height < _LEAST_FOR_ALL:
         why = of_probes = 0
+    if is_why_beside:
+        why = 0
     wanted = max(containers, 1) + LINES_AROUND
     room = height - 2 - card - why - of_probes - _LEAST_EVENTS
     # Whatever is selected, or the rows would move with the selection.

@@ -23,7 +23,10 @@ MOST = Size(1000, 400)
 A terminal can report any size, and nothing else happens while a frame is drawn.
 """
 
-BY_WIDTH = [(0, "-tiny"), (FRAMED.width, "-narrow"), (100, "-normal"), (160, "-wide")]
+WIDE = 160
+"""The least width for panes beside each other below lanes."""
+
+BY_WIDTH = [(0, "-tiny"), (FRAMED.width, "-narrow"), (100, "-normal"), (WIDE, "-wide")]
 BY_HEIGHT = [(0, "-flat"), (FRAMED.height, "-short"), (22, "-middle"), (38, "-tall")]
 
 
