@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from probetui.analysis.causes.answer import explain
-from probetui.analysis.causes.kinds import CauseKind
-from probetui.analysis.container_history import SessionHistory
 from probetui.cli.printing import Notes
 from probetui.drive.session import Session
 from probetui.headless.condition import ConditionWatch
 from probetui.headless.follow import EndCondition
-from probetui.presentation.cause.answer import answer_clause
+from probetui.presentation.cause.obstacle import unmet_clauses
 from probetui.presentation.plain.steps import step_view
 from probetui.record.masking import Mask
 
@@ -23,12 +20,8 @@ def note_obstacles(
     """
     if not isinstance(watch, ConditionWatch):
         return
-    past = SessionHistory(session.journal)
-    past.add_entries(session.journal, 0)
     snapshot = session.snapshot
+    pods = [shown.pod for shown in snapshot.pods]
     view = step_view(snapshot, mask)
-    pods = {shown.pod.uid: shown.pod for shown in snapshot.pods}
-    for pod, container in watch.unmet():
-        answer = explain(pod, container, past, view.now, view.rules, pods, is_live=True)
-        if answer.now.kind is not CauseKind.READY:
-            notes.note(f"{pod.name}/{container.name} {answer_clause(answer, view)}")
+    for text in unmet_clauses(watch.unmet(), session.journal, pods, view):
+        notes.note(text)

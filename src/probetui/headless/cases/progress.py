@@ -8,9 +8,6 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from probetui.analysis.causes.answer import explain
-from probetui.analysis.causes.kinds import CauseKind
-from probetui.analysis.container_history import SessionHistory
 from probetui.debugger.commands import (
     DelayProbes,
     InjectContainerFault,
@@ -45,7 +42,7 @@ from probetui.kubelet.journal import (
     UserEntry,
 )
 from probetui.kubelet.outcome import Result
-from probetui.presentation.cause.answer import answer_clause
+from probetui.presentation.cause.obstacle import unmet_clauses
 from probetui.presentation.plain.lines import PlainLines
 
 _KEPT = 400
@@ -485,17 +482,11 @@ class CaseProgress:
         return "; ".join(self._causes(watch)) or f"not {kind}"
 
     def _causes(self, watch: ConditionWatch) -> Iterator[str]:
-        """Yield why each container is not in the state that is waited for."""
+        """Return why each container is not in the state that is waited for."""
         journal = [*self._journal]
-        past = SessionHistory(journal)
-        past.add_entries(journal, 0)
         now = journal[-1].at if journal else self.began_at
         view = self._lines(self.began_at).view(now)
-        pods = {pod.uid: pod for pod in self._pods}
-        for pod, container in watch.unmet():
-            answer = explain(pod, container, past, now, view.rules, pods, is_live=True)
-            if answer.now.kind is not CauseKind.READY:
-                yield f"{pod.name}/{container.name} {answer_clause(answer, view)}"
+        return unmet_clauses(watch.unmet(), journal, self._pods, view)
 
     def _state_words(self, expected: Expectation) -> str:
         """Describe the containers of a target, with their probes; empty if none is."""
