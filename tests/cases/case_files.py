@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 from msgspec import Struct, convert
 
-from probetui.analysis.causes.answer import explain
+from probetui.analysis.causes.answer import explain, last_endings
 from probetui.analysis.causes.cause import WhyAnswer
 from probetui.analysis.causes.kinds import CauseKind
 from probetui.analysis.container_history import SessionHistory
@@ -168,7 +168,8 @@ def _reply(case: Case, simulation: Simulation, question: Question) -> Reply:
         past.pod_ip(pod.uid),
         past.container(pod.uid, container.name),
         view,
-        answer=answer,
+        answer,
+        last_endings(pod, container, past, simulation.now, case.rules),
     )
     return Reply(
         question,

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from msgspec import Struct
 
-from probetui.analysis.causes.answer import explain
+from probetui.analysis.causes.answer import explain, last_endings
 from probetui.analysis.causes.cause import Cause, WhyAnswer
 from probetui.analysis.causes.kinds import CauseKind
 from probetui.analysis.container_history import SessionHistory
@@ -26,7 +26,9 @@ from probetui.kubelet.journal import (
 )
 from probetui.kubelet_rules import KubeletRules
 from probetui.presentation.cause.answer import answer_clause, explain_answer
+from probetui.presentation.container.why import explain_container
 from probetui.presentation.text.view import TimeFormatter, View
+from probetui.presentation.tick.why import WhyContext
 
 K = CauseKind
 
@@ -144,6 +146,23 @@ CONTRADICTIONS: Sequence[tuple[str, str]] = (
 """What may not stand of one subject in one answer."""
 
 
+OF_PARAGRAPHS: Sequence[tuple[str, str]] = (
+    (r"It was restarted", r"A restart was tried"),
+    (r"without back-off", r"was in back-off until"),
+    (r"grace period 0s", r"within the grace period"),
+    (r"stopped within the grace period", r"did not stop within|something else sent"),
+    (r"set the OOM flag", r"no OOM flag"),
+    (r"It was killed", r"exited by itself|with the exit code of"),
+)
+"""What may not stand in the paragraph about one end."""
+
+ACROSS: Sequence[tuple[str, str]] = (
+    (r"did not end on its stop signal", r"^It did not stop within the grace period"),
+    (r"was killed by the kernel", r"the kubelet sent none"),
+)
+"""What says the same, or contradicts it, in two places of one answer."""
+
+
 class Observed(Struct, frozen=True):
     """An instant of a session.
 
@@ -172,6 +191,7 @@ def untruths(observed: Observed) -> Iterator[str]:
                 *_of_future(answer, pod, observed, text),
                 *_of_text(answer, text),
                 *_of_absence(answer, pod, container, observed, text),
+                *_of_details(answer, pod, container, observed),
             ):
                 yield f"{pod.name}/{container.name} at {observed.now}: {wrong}\n{text}"
 
@@ -347,6 +367,43 @@ def _of_absence(
         yield "it has not ended, so it could not be restarted"
     if re.search(r"not been started", head) and not instances:
         yield "it was not even created"
+
+
+def _of_details(
+    answer: WhyAnswer, pod: Pod, container: Container, observed: Observed
+) -> Iterator[str]:
+    """Yield what is wrong with the paragraphs about the last ends."""
+    past, now, rules = observed.past, observed.now, observed.rules
+    context = WhyContext(
+        pod,
+        f"{pod.name}/{container.name}",
+        container.name,
+        past.pod_ip(pod.uid),
+        past.container(pod.uid, container.name),
+        View(TimeFormatter(now, now, zone=UTC), rules=rules),
+        answer,
+        last_endings(pod, container, past, now, rules),
+    )
+    paragraphs = explain_container(context, None)
+    whole = [line for told in paragraphs for line in told.sentences]
+    lines = [line for line in whole if not line.startswith("because ")]
+    if repeated := {line for line in lines if lines.count(line) > 1}:
+        yield f"a line stands twice in the whole answer: {repeated}"
+    for told in paragraphs[1 if answer.before is None else 0 :]:
+        if not told.subject.startswith(("Exit of", "Stop of")):
+            continue
+        text = "\n".join(told.sentences)
+        if PROMISES.search(text):
+            yield f"a paragraph promises something: {text}"
+        if UNFIT.search(text):
+            yield f"no sentence: {text!r}"
+        for one, other in OF_PARAGRAPHS:
+            if re.search(one, text) and re.search(other, text):
+                yield f"{one} beside {other}: {text}"
+    for one, other in ACROSS:
+        everything = "\n".join((*(told.subject for told in paragraphs), *whole))
+        if re.search(one, everything) and re.search(other, everything):
+            yield f"{one} beside {other}: {everything}"
 
 
 def _text(answer: WhyAnswer, pod: Pod, container: Container, observed: Observed) -> str:

@@ -35,16 +35,16 @@ def test_why_a_container_was_killed(program: Program) -> None:
         tty.type("Left", "Left")
         tty.wait_for("older tick")
         tty.type("w")
-        tty.wait_for("Exit of", "The liveness probe killed it: failure")
+        tty.wait_for("Exit of", "its liveness probe failed 3 of 3 times in a row")
         on_the_screen = sentences(tty.text)
         tty.type("q", "q", "q")
         tty.wait_for("status 0")
 
         explanation = next(
-            sentence for sentence in on_the_screen if "killed it" in sentence
+            sentence for sentence in on_the_screen if "probe failed" in sentence
         )
         # A command is not a sentence: it has no full stop.
-        explanation = explanation[explanation.index("The liveness probe") :]
+        explanation = explanation[explanation.index("its liveness probe") :]
         tty.enter("clear")
         tty.enter(f"{PROGRAM} why {record} | head -40; echo status $?")
         tty.wait_for("status 0", "Instances:")

@@ -155,7 +155,7 @@ def test_an_expectation_is_met(
                      "could not be pulled (ErrImagePull): no such image",
                      id="started"),
         pytest.param(["ready within 5s", "holds for 2m"], DIES, "holds for 2m",
-                     "web/app is not running: the next sync of its pod restarts it, "
+                     "web/app is not running, "
                      "because it exited by itself with 1 at +20.0s, 20s after its "
                      "start",
                      id="holds"),

@@ -83,7 +83,7 @@ def test_it_explains_the_containers_that_exited(
     assert status == 0
     assert out.startswith("web/app is up, and its liveness probe failed 2 of 3 times")
     assert "Its instance 2 was killed at " in out
-    assert "The liveness probe killed it: failure 3 of 3 in a row" in out
+    assert ": its liveness probe failed 3 of 3 times in a row" in out
     assert "grace period 20s (the pod's terminationGracePeriodSeconds)." in out
     assert """    cat '/tmp/it'"'"'s here'\n""" in out
     assert "web/quiet" not in out
@@ -124,7 +124,7 @@ def test_it_reads_the_record_of_the_last_session_without_a_file(
     status = run(["why", "web/app"])
 
     assert status == 0
-    assert "The liveness probe killed it" in capsys.readouterr().out
+    assert ": its liveness probe failed 3 of 3" in capsys.readouterr().out
 
 
 def test_it_explains_the_intact_part_of_a_truncated_record(
@@ -137,7 +137,7 @@ def test_it_explains_the_intact_part_of_a_truncated_record(
     captured = capsys.readouterr()
     assert status == 0
     assert "is damaged: cut off after " in captured.err
-    assert "The liveness probe killed it" in captured.out
+    assert ": its liveness probe failed 3 of 3" in captured.out
 
 
 def test_a_container_that_never_exited_is_explained_by_its_last_decisions(
@@ -218,7 +218,7 @@ def test_json_has_the_instances_and_why_they_exited(
     assert first["killedBy"]["probe"] == "liveness"
     assert (first["killedBy"]["failures"], first["killedBy"]["threshold"]) == (3, 3)
     assert any(
-        "The liveness probe killed it" in sentence
+        ": its liveness probe failed 3 of 3 times in a row" in sentence
         for explanation in report["explanations"]
         for sentence in explanation["sentences"]
     )

@@ -11,7 +11,7 @@ from probetui.analysis.container_history import ContainerInstance
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import SleepAction
 from probetui.kubelet.journal import ContainerEntry, ExitCause, LifecycleStep
-from probetui.presentation.container.why import end_sentences
+from probetui.presentation.container.why import end_facts
 from probetui.presentation.events.log import EventLog
 from probetui.presentation.plain.lines import format_entry
 from probetui.presentation.text.spans import text_of
@@ -118,10 +118,10 @@ def test_a_hook_without_time_is_not_reported_as_run() -> None:
     container = HOOKED.containers[0]
 
     hooked = " ".join(
-        end_sentences(ContainerInstance(FIRST, 0, stopping=a_stop()), container, VIEW)
+        end_facts(ContainerInstance(FIRST, 0, stopping=a_stop()), container, VIEW)
     )
     at_once = " ".join(
-        end_sentences(
+        end_facts(
             ContainerInstance(FIRST, 0, stopping=a_stop(grace=0)), container, VIEW
         )
     )
@@ -139,7 +139,7 @@ def test_an_early_exit_is_counted_from_the_hook() -> None:
     )
     instance = ContainerInstance(FIRST, 0, stopping=a_stop(), exited=ended)
 
-    sentences = " ".join(end_sentences(instance, HOOKED.containers[0], VIEW))
+    sentences = " ".join(end_facts(instance, HOOKED.containers[0], VIEW))
 
     assert (
         "That is 2s after the start of its preStop hook, before the grace" in sentences

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from probetui.analysis.causes.answer import explain
+from probetui.analysis.causes.answer import explain, last_endings
+from probetui.analysis.causes.cause import Ending
 from probetui.analysis.container_history import SessionHistory
 from probetui.analysis.timeline import Timeline
 from probetui.debugger.commands import KillContainer, RestartContainer
@@ -43,7 +44,6 @@ from probetui.kubelet.journal import (
 )
 from probetui.kubelet.outcome import Attempt, ProbeResult, Redirect, Result
 from probetui.presentation.container.why import (
-    end_sentences,
     explain_backoff,
     explain_container,
     why_report,
@@ -89,8 +89,10 @@ def case_of(
 ) -> WhyContext:
     container = pod.container(name)
     answer = None
+    endings: tuple[Ending, ...] = ()
     if container is not None:
         answer = explain(pod, container, past, view.now, view.rules)
+        endings = last_endings(pod, container, past, view.now, view.rules)
     return WhyContext(
         pod,
         f"{pod.name}/{name}",
@@ -98,7 +100,8 @@ def case_of(
         past.pod_ip(pod.uid),
         past.container(pod.uid, name),
         view,
-        answer=answer,
+        answer,
+        endings,
     )
 
 
@@ -134,8 +137,8 @@ class TestKill:
     def test_a_kill_names_its_probe_the_failures_and_the_output(self) -> None:
         text = explained(played(a_failing_pod(), probing=FAILING), a_failing_pod())
 
-        assert "The liveness probe killed it: failure 3 of 3 in a row, tick #" in text
-        assert "The probe failed after 0ms: not well" in text
+        assert "its liveness probe failed 3 of 3 times in a row (exit 0)" in text
+        assert "because the probe failed after 0ms: not well" in text
 
     def test_a_grace_period_of_the_pod_is_named_as_its_own(self) -> None:
         pod = a_failing_pod(termination_grace_period_seconds=20)
@@ -169,7 +172,8 @@ class TestKill:
 
         text = explained(played(pod, probing=FAILING, lives={"app": STUBBORN}), pod)
 
-        assert "exit code 137, SIGKILL. It did not stop within" in text
+        assert "It did not end on its stop signal within the grace period" in text
+        assert "exit code 137, SIGKILL. Not out of memory" in text
         assert "Not out of memory: the runtime set no OOM flag." in text
 
     def test_the_oom_flag_is_reported(self) -> None:
@@ -183,9 +187,9 @@ class TestKill:
 
         text = explained(journal, pod)
 
-        assert "The kernel killed the container: it was out of memory." in text
-        assert "exit code 137. Out of memory: the runtime set the OOM flag" in text
-        assert "on its own" not in text
+        assert "Its instance 1 was killed by the kernel at 12:00:04" in text
+        assert "exit code 137, SIGKILL. The runtime set the OOM flag." in text
+        assert "by itself" not in text
 
     def test_a_sigkill_from_elsewhere_is_named_as_such(self) -> None:
         pod = a_failing_pod()
@@ -193,11 +197,9 @@ class TestKill:
 
         text = explained(played(pod, 6, lives=lives), pod)
 
-        assert "The container ended with the exit code of SIGKILL." in text
-        assert (
-            "The kubelet did not send it: another process did, or the program" in text
-        )
-        assert "or the program exited with that code" in text
+        assert "Its instance 1 ended with the exit code of SIGKILL at" in text
+        assert "the kubelet sent none" in text
+        assert "Another process sent it, or the program exited with that code" in text
         assert "Not out of memory: the runtime set no OOM flag." in text
 
     def test_a_sigkill_before_the_end_of_the_grace_period_came_from_elsewhere(
@@ -224,7 +226,7 @@ class TestKill:
         text = explained(played(pod, 20, probing=FAILING, lives={"app": STUBBORN}), pod)
 
         assert "Stop of web/app, instance 1" in text
-        assert "It is still running; SIGKILL follows at 12:00:4" in text
+        assert "SIGKILL follows at 12:00:4" in text
 
     def test_a_restart_by_a_user(self) -> None:
         pod = a_failing_pod()
@@ -233,7 +235,7 @@ class TestKill:
         bench.send(RestartContainer(pod.uid, "app"))
         bench.run_until(45)
 
-        assert "A user requested it." in explained(bench.journal, pod)
+        assert ": a user asked for it" in explained(bench.journal, pod)
 
     def test_a_kill_by_a_user_has_no_grace_period(self) -> None:
         pod = a_failing_pod()
@@ -256,23 +258,21 @@ class TestKill:
 
         text = explained(bench.journal, pod)
 
-        assert "The pod was deleted." in text
-        assert "The liveness probe killed it" in text
+        assert "That was so until its pod was deleted at 12:00:20" in text
+        assert "Its instance 1 was killed at 12:00:15.0: its liveness probe" in text
 
     @pytest.mark.parametrize(
         ("by", "sentence"),
         [
-            pytest.param(ExitCause.LIVENESS, "The liveness probe killed it: f", id="L"),
-            pytest.param(ExitCause.STARTUP, "The startup probe killed it: f", id="S"),
+            pytest.param(ExitCause.LIVENESS, "its liveness probe failed 3", id="L"),
+            pytest.param(ExitCause.STARTUP, "its startup probe failed 3 of", id="S"),
+            pytest.param(ExitCause.ITSELF, "exited by itself with 0", id="itself"),
+            pytest.param(ExitCause.USER, "a user asked for it", id="user"),
+            pytest.param(ExitCause.DELETE, "its pod was deleted", id="delete"),
             pytest.param(
-                ExitCause.ITSELF, "The container exited on its own", id="itself"
+                ExitCause.DEFINITION, "its definition was changed", id="definition"
             ),
-            pytest.param(ExitCause.USER, "A user requested it.", id="user"),
-            pytest.param(ExitCause.DELETE, "The pod was deleted.", id="delete"),
-            pytest.param(
-                ExitCause.DEFINITION, "The container's spec changed", id="definition"
-            ),
-            pytest.param(ExitCause.POD, "The liveness probe killed it: f", id="pod"),
+            pytest.param(ExitCause.POD, "its liveness probe failed 3 of 3", id="pod"),
         ],
     )
     def test_every_cause_of_an_exit_has_a_sentence(
@@ -286,11 +286,11 @@ class TestKill:
             for entry in played(pod, probing=FAILING)
         ]
 
-        lines = explained(journal, pod).splitlines()
-        of_the_exit = next(
-            place for place, text in enumerate(lines) if text.startswith("Exit of")
-        )
-        assert lines[of_the_exit + 1].startswith(sentence)
+        told = [
+            line for line in explained(journal, pod).splitlines() if sentence in line
+        ]
+
+        assert len(told) == 1
 
     def test_an_instance_that_could_not_be_started_did_not_exit_on_its_own(
         self,
@@ -305,8 +305,8 @@ class TestKill:
 
         text = explained(journal, pod)
 
-        assert "The container could not be started: StartError." in text
-        assert "on its own" not in text
+        assert "Its instance 3 could not be started (StartError)" in text
+        assert "by itself" not in text
 
     def test_an_injected_result_is_named_as_injected(self) -> None:
         pod = a_failing_pod()
@@ -317,7 +317,9 @@ class TestKill:
             for entry in played(pod, 20, probing=FAILING)
         ]
 
-        assert "was injected by a user." in explained(journal, pod)
+        assert "because the probe did not run: a user injected" in explained(
+            journal, pod
+        )
 
     def test_a_delayed_result_is_named_as_delayed(self) -> None:
         pod = a_failing_pod()
@@ -327,7 +329,7 @@ class TestKill:
             for entry in played(pod, 20, probing=FAILING)
         ]
 
-        assert "A user delayed its answers, the last one by 2.0s." in explained(
+        assert "A user delayed the answer to each attempt by 2.0s." in explained(
             journal, pod
         )
 
@@ -339,7 +341,7 @@ class TestKill:
             if not isinstance(entry, TickEntry)
         ]
 
-        assert "The liveness probe killed it." in explained(journal, pod)
+        assert ": its liveness probe failed (exit 0)" in explained(journal, pod)
 
     def test_another_signal_is_named(self) -> None:
         pod = a_failing_pod()
@@ -381,8 +383,8 @@ class TestBackOff:
 
         text = explained(played(pod, 12, lives={"app": CRASHES}), pod)
 
-        assert "It is in back-off until 12:00:1" in text
-        assert "window 10s, counted from the exit at 12:00" in text
+        assert "is in back-off of 10s, counted from its exit at 12:00:08" in text
+        assert "by the next sync of its pod, between 12:00:18.0 and 12:00:34.0" in text
 
     def test_the_exit_of_the_killed_instance_moves_the_window(self) -> None:
         pod = a_failing_pod()
@@ -396,10 +398,8 @@ class TestBackOff:
             if isinstance(entry, BackoffEntry) and entry.waits
         ]
         assert untils == [at(65), at(80)]
-        assert (
-            "It is in back-off until 12:01:20.0: window 20s, "
-            "counted from the exit at 12:01:00.0." in text
-        )
+        assert "is in back-off of 20s, counted from its exit at 12:01:00.0" in text
+        assert "between 12:01:20.0 and" in text
 
     def test_a_wait_that_is_over_is_shown_as_over_before_the_start(
         self,
@@ -412,9 +412,12 @@ class TestBackOff:
         head, exit_of = explain_container(later, None)
 
         assert "not been restarted yet: its back-off of 10s was over" in head.subject
-        text = "\n".join(exit_of.sentences)
-        assert "It was in back-off until 12:00:1" in text
-        assert "It has not been restarted yet." in text
+        assert "It is restarted by the next sync of its pod, which is late." in (
+            head.sentences
+        )
+        first, window = exit_of.sentences
+        assert first == "Exit seen at 12:00:08.0: exit code 1."
+        assert window.startswith("Next window: 20s")
 
     def test_a_wait_is_explained_separately_while_the_last_instance_stops(self) -> None:
         pod = a_failing_pod()
@@ -464,14 +467,14 @@ class TestBackOff:
             name: "\n".join(
                 line
                 for answer in explain_container(case_of(past, pod, name), None)
-                for line in answer.sentences
+                for line in (answer.subject, *answer.sentences)
             )
             for name in ("app", "log")
         }
 
-        assert f"It has not been restarted: {reason}." in words["app"]
+        assert f"web/app has not been restarted: {reason}" in words["app"]
         assert "its other containers had ended for good" in words["log"]
-        assert "It has not been restarted: the pod has ended" in words["log"]
+        assert "web/log has not been restarted: its pod has" in words["log"]
         assert not re.search(r"until|Next window|yet", "\n".join(words.values()))
 
     def test_a_running_container_does_not_wait(self) -> None:
@@ -495,7 +498,7 @@ class TestBackOff:
         text = explained(played(pod, 100, probing=FAILING), pod)
 
         assert "It was in back-off until 12:01:20.0: window 20s" in text
-        assert "by the first pod sync after the wait: 29s after the exit at" in text
+        assert "by the first pod sync after the wait, 29s after the exit." in text
 
     def test_a_window_that_was_reset(self) -> None:
         pod = a_failing_pod()
@@ -728,9 +731,10 @@ class TestHints:
         )
 
     def test_a_kill_by_a_refused_probe_shows_where_the_container_listens(self) -> None:
-        bench = EngineBench(a_pod(CONTAINER), probing=probing(liveness=always(REFUSED)))
-        bench.run_until(45)
-        (first, *_) = past_of(bench.journal).container("uid-of-web", "app").instances
+        pod = a_pod(CONTAINER)
+        bench = EngineBench(pod, probing=probing(liveness=always(REFUSED)))
+        bench.run_until(18)
+        (first, *_) = past_of(bench.journal).container(pod.uid, "app").instances
         assert first.kill is not None
         looked = ListenersEntry(
             first.kill.sequence + 1,
@@ -741,14 +745,10 @@ class TestHints:
             Listeners((), ListenerScope.CONTAINER),
             cause=first.kill.sequence,
         )
-        past = past_of((*bench.journal, looked)).container("uid-of-web", "app")
 
-        lines = list(end_sentences(first, CONTAINER, VIEW, past))
-        without_listeners = list(end_sentences(first, CONTAINER, VIEW))
-
-        listens = "Nothing listens on 8080: the container listens on no port at all."
-        assert listens in lines
-        assert listens not in without_listeners
+        listens = "nothing listens on 8080: the container listens on no port at all"
+        assert listens in explained((*bench.journal, looked), pod)
+        assert listens not in explained(bench.journal, pod)
 
     def test_a_time_limit(self) -> None:
         text = self.hints(self.failing("context deadline exceeded"), CONTAINER)

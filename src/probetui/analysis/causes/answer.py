@@ -12,17 +12,17 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from probetui.analysis.causes.case import WhyCase
-from probetui.analysis.causes.cause import Cause, WhyAnswer
+from probetui.analysis.causes.cause import Cause, Ending, WhyAnswer
 from probetui.analysis.causes.creation import NEVER_CREATED, not_synced
 from probetui.analysis.causes.deletion import BEING_STOPPED
-from probetui.analysis.causes.endings import end_cause
+from probetui.analysis.causes.endings import END_KINDS, end_cause
 from probetui.analysis.causes.kinds import CauseKind
 from probetui.analysis.causes.outlook import outlook_of
 from probetui.analysis.causes.remedies import remedy_of
-from probetui.analysis.causes.restarts import ENDED
+from probetui.analysis.causes.restarts import ENDED, ending_of
 from probetui.analysis.causes.rows import first_of
 from probetui.analysis.causes.running import RUNNING
-from probetui.analysis.container_history import SessionHistory
+from probetui.analysis.container_history import ContainerInstance, SessionHistory
 from probetui.k8s.pod import Container, Pod
 from probetui.kubelet_rules import KubeletRules
 
@@ -44,6 +44,8 @@ _OF_DELETION = frozenset(
         CauseKind.KILLED_BY_DELETION,
     }
 )
+
+_BY_DELETION = frozenset({CauseKind.POD_DELETED, CauseKind.KILLED_BY_DELETION})
 
 
 def is_well(answer: WhyAnswer) -> bool:
@@ -108,6 +110,34 @@ def explain(
         _last_end(case, head),
         outlook_of(case, head),
         None if head.kind in WELL else remedy_of(pod, container, head),
+    )
+
+
+def last_endings(
+    pod: Pod,
+    container: Container,
+    past: SessionHistory,
+    now: datetime,
+    rules: KubeletRules,
+) -> tuple[Ending, ...]:
+    """Return how the last instance of a container ended.
+
+    If the deletion of its pod ended that one, the last one to end otherwise follows.
+    """
+    case = WhyCase(pod, container, past, now, rules, explain=cause_of)
+    return tuple(ending_of(case, instance) for instance in case.history.last_ends)
+
+
+def tells_end_of(answer: WhyAnswer, instance: ContainerInstance) -> bool:
+    """Return whether an answer says who ended an instance."""
+    return any(
+        instance.is_deleted
+        if cause.kind in _BY_DELETION
+        else cause.kind in END_KINDS
+        and cause.evidence.instance is not None
+        and cause.evidence.instance.container_id == instance.container_id
+        for head in answer.causes
+        for cause in head.chain
     )
 
 

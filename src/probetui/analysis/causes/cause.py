@@ -164,6 +164,62 @@ class Remedy(Struct, frozen=True):
     page: CauseKind
 
 
+class RestartTiming(StrEnum):
+    """Why an instance came after another one when it did; the names never change."""
+
+    WITH_ALL = "with-all"
+    """All containers of the pod were restarted, without back-off."""
+    UNKNOWN = "unknown"
+    """The decision about back-off is not known."""
+    AFTER_WAIT = "after-wait"
+    """The first sync of the pod after the wait restarted it."""
+    WAIT_CLEARED = "wait-cleared"
+    """The wait was cleared before it was over."""
+    NOTHING_EXITED = "nothing-exited"
+    """No instance had exited by what the kubelet knew."""
+    WINDOW_RESET = "window-reset"
+    """The window had been reset, as an instance had run for long."""
+    NO_WINDOW = "no-window"
+    """There was no window yet; the restart opens the first one."""
+    WINDOW_OVER = "window-over"
+    """The window, which counts from an earlier exit, was over."""
+
+
+class Restart(Struct, frozen=True):
+    """How the instance after one that ended came about.
+
+    Attributes:
+        timing: why it came when it did.
+        has_started: it was started, not only created.
+        decision: what the kubelet decided on, None if that is not known.
+        waited: the wait before it, None if there was none.
+        counts_from_before: the window counts from the exit of an instance before the
+            one that ended.
+        follows_probe_kill: a probe ended the instance before.
+    """
+
+    timing: RestartTiming
+    has_started: bool = True
+    decision: BackoffEntry | None = None
+    waited: BackoffEntry | None = None
+    counts_from_before: bool = False
+    follows_probe_kill: bool = False
+
+
+class Ending(Struct, frozen=True):
+    """An instance that has ended or is being stopped.
+
+    Attributes:
+        instance: the instance.
+        cause: who ended it or asked for its end.
+        restart: how the next instance came about, None if there is none.
+    """
+
+    instance: ContainerInstance
+    cause: Cause
+    restart: Restart | None = None
+
+
 class WhyAnswer(Struct, frozen=True):
     """Why a container is as it is at an instant.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
+from msgspec.structs import replace
+
 from probetui.analysis.causes.case import WhyCase
 from probetui.analysis.causes.cause import Cause, Evidence
 from probetui.analysis.causes.kinds import CauseKind
@@ -39,6 +41,16 @@ _DRAINED = frozenset({"Evicted", "Preempting", "NodeShutdown", "Terminated"})
 
 Source: kubelet/eviction/helpers.go, preemption.go, nodeshutdown_manager.go, v1.32.10.
 """
+
+END_KINDS = frozenset(kind for kind in CauseKind if kind.startswith("killed-")) | {
+    CauseKind.OOM_KILLED,
+    CauseKind.START_FAILED,
+    CauseKind.COMPLETED,
+    CauseKind.EXITED,
+    CauseKind.ENDED_BY_SIGNAL,
+    CauseKind.ENDED_UNSEEN,
+}
+"""The kinds that tell who ended an instance."""
 
 _End = Callable[[WhyCase, ContainerInstance], Cause | None]
 
@@ -239,8 +251,17 @@ def _pod_stopped(case: WhyCase, instance: ContainerInstance) -> Cause | None:
         kind = CauseKind.KILLED_BY_DEADLINE
     elif reason in _DRAINED:
         kind = CauseKind.KILLED_BY_DRAIN
-    message = case.pod_status.message
-    return _of(case, instance, kind, message)
+    status, end = case.pod_status, instance.end
+    name = status.reason
+    if not name and status.phase.is_terminal:
+        name = "its other containers had ended for good"
+    return case.cause(
+        kind,
+        None if end is None else end.at,
+        quirk=_how(case, instance),
+        name=name,
+        evidence=Evidence(instance=instance, message=status.message),
+    )
 
 
 def _all_restarted(case: WhyCase, instance: ContainerInstance) -> Cause | None:
@@ -301,7 +322,8 @@ def _start_failed(case: WhyCase, instance: ContainerInstance) -> Cause | None:
         return None
     if _asker(instance) is not ExitCause.ITSELF:
         return None
-    return _of(case, instance, CauseKind.START_FAILED, _last_message(case))
+    cause = _of(case, instance, CauseKind.START_FAILED, _last_message(case))
+    return replace(cause, evidence=replace(cause.evidence, reason=exited.reason))
 
 
 def _last_message(case: WhyCase) -> str:

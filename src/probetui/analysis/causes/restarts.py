@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from probetui.analysis.causes.case import WhyCase
-from probetui.analysis.causes.cause import Cause, Evidence
+from probetui.analysis.causes.cause import (
+    Cause,
+    Ending,
+    Evidence,
+    Restart,
+    RestartTiming,
+)
 from probetui.analysis.causes.creation import waits_for_init
 from probetui.analysis.causes.deletion import deletion_waits
 from probetui.analysis.causes.endings import end_cause
@@ -13,10 +19,12 @@ from probetui.analysis.causes.rows import Row
 from probetui.analysis.container_history import ContainerInstance
 from probetui.k8s.pod import RestartPolicy
 from probetui.k8s.status import PodPhase
-from probetui.kubelet.journal import PROBE_CAUSES, ExitCause
+from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.journal import PROBE_CAUSES, BackoffEntry, ExitCause
 from probetui.kubelet.kuberuntime.restart import (
     effective_restart_policy,
     is_restarted_after,
+    restarts_all_after,
 )
 
 
@@ -143,3 +151,71 @@ ENDED: tuple[Row, ...] = (
     back_off,
     restart_due,
 )
+
+
+def ending_of(case: WhyCase, instance: ContainerInstance) -> Ending:
+    """Return who ended an instance, and how the next one came about."""
+    return Ending(instance, end_cause(case, instance), _restart_after(case, instance))
+
+
+def _restart_after(case: WhyCase, instance: ContainerInstance) -> Restart | None:
+    following = case.history.next_after(instance)
+    if following is None or instance.exited is None:
+        return None
+    decision, waited = following.allowed, following.waited
+    # A created instance may not have started yet, or never will.
+    has_started = not following.created_at or bool(
+        following.started_at or following.exited
+    )
+    end = instance.end
+    return Restart(
+        _timing(case, instance, decision, waited),
+        has_started,
+        decision,
+        waited,
+        _is_of_before(decision, instance),
+        end is not None and end.by in PROBE_CAUSES,
+    )
+
+
+def _timing(
+    case: WhyCase,
+    instance: ContainerInstance,
+    decision: BackoffEntry | None,
+    waited: BackoffEntry | None,
+) -> RestartTiming:
+    exited = instance.exited
+    if exited is not None and (
+        exited.by is ExitCause.RESTART_ALL
+        or restarts_all_after(case.container, exited.exit_code or 0)
+    ):
+        return RestartTiming.WITH_ALL
+    if decision is None:
+        return RestartTiming.UNKNOWN
+    if waited is not None or decision.waits:
+        wait = waited or decision
+        is_early = wait.until is not None and decision.at < wait.until
+        is_cleared = is_early and not decision.waits
+        return RestartTiming.WAIT_CLEARED if is_cleared else RestartTiming.AFTER_WAIT
+    if decision.since is None:
+        return RestartTiming.NOTHING_EXITED
+    if decision.is_reset or (not decision.window and _has_lasted(instance, decision)):
+        return RestartTiming.WINDOW_RESET
+    if not decision.window:
+        return RestartTiming.NO_WINDOW
+    return RestartTiming.WINDOW_OVER
+
+
+def _has_lasted(instance: ContainerInstance, decision: BackoffEntry) -> bool:
+    """Return whether an instance ran long enough to reset the window."""
+    if instance.started_at is None or decision.since is None:
+        return False
+    return decision.since - instance.started_at > KubeletConfig().backoff_expiry
+
+
+def _is_of_before(decision: BackoffEntry | None, instance: ContainerInstance) -> bool:
+    """Return whether a window counts from an exit before that of this instance."""
+    if decision is None or decision.since is None or instance.exited is None:
+        return False
+    started_at = instance.started_at or instance.created_at
+    return started_at is not None and decision.since <= started_at

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from probetui.analysis.causes.answer import WELL, explain
+from probetui.analysis.causes.answer import WELL, explain, last_endings
 from probetui.analysis.causes.cause import WhyAnswer
 from probetui.analysis.container_history import SessionHistory
 from probetui.cli.option_values import recorded_runtime
@@ -21,7 +21,7 @@ from probetui.cli.reports import emit
 from probetui.cli.session.autosave import LAST, last_session, sessions_folder
 from probetui.durations import format_age, parse_instant
 from probetui.errors import NothingToDoError, RecordError, UsageError
-from probetui.k8s.pod import Pod
+from probetui.k8s.pod import Container, Pod
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.load import load_manifests
@@ -351,13 +351,18 @@ def _is_named(text: str, session: _RecordedSession, key: tuple[str, str]) -> boo
 def _explained(session: _RecordedSession, key: tuple[str, str]) -> ExplainedContainer:
     pod_uid, container_name = key
     namespace, pod_name = session.full_names[pod_uid]
+    view = session.view
+    pod = session.pods.get(pod_uid) or Pod(pod_uid, pod_name, namespace)
+    container = pod.container(container_name) or Container(container_name)
+    endings = last_endings(pod, container, session.past, view.now, view.rules)
     context = WhyContext(
         session.pods.get(pod_uid),
         object_name(session.names, pod_uid, container_name),
         container_name,
         session.past.pod_ip(pod_uid),
         session.past.container(pod_uid, container_name),
-        session.view,
-        answer=_answer(session, key),
+        view,
+        _answer(session, key),
+        endings,
     )
     return ExplainedContainer(namespace, pod_name, pod_uid, context)

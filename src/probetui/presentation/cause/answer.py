@@ -20,6 +20,7 @@ from probetui.presentation.cause.predicates import (
     Words,
     is_being_stopped,
     predicate,
+    pull_clause,
     stop_clause,
 )
 from probetui.presentation.container.evidence import hook_sentences
@@ -102,6 +103,7 @@ def explain_answer(answer: WhyAnswer, name: str, view: View) -> Iterator[Explana
                 *_because(answer.before, past),
                 f"That was so until its pod was deleted{present.at(answer.now.since)}.",
                 *_late_stop(answer.now, present),
+                *_last_end(answer, present),
             ),
         )
         return
@@ -213,10 +215,12 @@ def _clauses(chain: Sequence[Cause], words: Words) -> str:
 
 
 def _reason(cause: Cause, head: Cause, words: Words) -> str:
-    """Return what follows `because`; what is being stopped is so already said."""
+    """Return what follows `because`; it does not say again what the head says."""
     subject = _subject(cause, head)
     if is_being_stopped(cause):
         return stop_clause(cause, words, _possessive(subject))
+    if cause.kind is CauseKind.IMAGE_PULLING:
+        return pull_clause(cause, words, _possessive(subject))
     return f"{subject} {predicate(cause, words)}"
 
 
@@ -247,6 +251,11 @@ def _because(head: Cause, words: Words) -> Iterator[str]:
         yield from _failed_pre_stop(cause, words)
         if cause.kind is CauseKind.BACK_OFF:
             yield from _about_back_off(cause)
+        if cause.kind is CauseKind.KILLED_BY_ANOTHER:
+            yield (
+                "Another process sent it, or the program exited with that code, which "
+                "looks the same."
+            )
 
 
 def _failed_pre_stop(cause: Cause, words: Words) -> Iterator[str]:
@@ -281,10 +290,27 @@ def _subject(cause: Cause, head: Cause) -> str:
 
 
 def _last_end(answer: WhyAnswer, words: Words) -> Iterator[str]:
-    end = answer.last_end
-    if end is None:
+    end, before = answer.last_end, answer.before
+    if end is None or (before is not None and _tells(before, end)):
         return
-    yield f"Its {_instance_of(end)} {predicate(end, words)}"
+    yield from _end_lines(f"Its {_instance_of(end)}", end, words)
+
+
+def _tells(head: Cause, end: Cause) -> bool:
+    """Return whether a chain says how an instance ended."""
+    return any(
+        cause.kind is end.kind and cause.evidence.instance == end.evidence.instance
+        for cause in head.chain
+    )
+
+
+def end_sentences(subject: str, end: Cause, view: View) -> Iterator[str]:
+    """Yield who ended an instance, or asked for its end, and why."""
+    yield from _end_lines(subject, end, Words(view))
+
+
+def _end_lines(subject: str, end: Cause, words: Words) -> Iterator[str]:
+    yield f"{subject} {predicate(end, words)}"
     yield from _because(end, words)
 
 
@@ -310,7 +336,7 @@ _EVENTS: Mapping[OutlookEvent, str] = {
     OutlookEvent.CREATED: "is created",
     OutlookEvent.STARTED: "counts as started",
     OutlookEvent.READY: "is ready",
-    OutlookEvent.RESTARTED: "is restarted by a sync of its pod",
+    OutlookEvent.RESTARTED: "is restarted by the next sync of its pod",
     OutlookEvent.PULLED_AGAIN: "is pulled again, with back-off",
     OutlookEvent.TRIED_AGAIN: "is tried again by the next syncs of its pod",
     OutlookEvent.KILLED: "is killed",

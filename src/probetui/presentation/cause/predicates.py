@@ -161,12 +161,14 @@ def _waits_for_start(cause: Cause, words: Words) -> str:
 
 
 def _pulling(cause: Cause, words: Words) -> str:
+    return f"{_absent(cause, words)}: {pull_clause(cause, words, 'its')}"
+
+
+def pull_clause(cause: Cause, words: Words, its: str) -> str:
+    """Return how long a pull has taken; `its` is whose image it is."""
     image = words.view.safe(cause.subject.name)
     took = format_age((words.now or words.view.now) - (cause.since or words.view.now))
-    return (
-        f"{_absent(cause, words)}: the pull of its image {image} {words.have} taken "
-        f"{took} so far"
-    )
+    return f"the pull of {its} image {image} {words.have} taken {took} so far"
 
 
 def _image_not_pulled(cause: Cause, words: Words) -> str:
@@ -323,7 +325,7 @@ _KILL_REASONS: Mapping[CauseKind, str] = {
     K.KILLED_BY_USER: "a user asked for it",
     K.KILLED_BY_DRAIN: "its pod was evicted",
     K.KILLED_BY_RESTART_ALL: "{name} restarts all containers of the pod",
-    K.KILLED_WITH_POD: "its pod was stopped as a whole",
+    K.KILLED_WITH_POD: "its pod was stopped as a whole{more}",
 }
 
 
@@ -357,7 +359,9 @@ def stop_clause(cause: Cause, words: Words, its: str) -> str:
 
 def _kill_reason(cause: Cause, its: str = "its") -> str:
     if cause.kind in _KILL_REASONS:
-        return _KILL_REASONS[cause.kind].format(name=cause.subject.name, its=its)
+        name = cause.subject.name
+        more = f", as {name}" if " " in name else f" ({name})" if name else ""
+        return _KILL_REASONS[cause.kind].format(name=name, its=its, more=more)
     count, needed = cause.evidence.count, cause.evidence.needed
     run = ""
     if count > needed:
@@ -444,7 +448,8 @@ def _out_of_memory(cause: Cause, words: Words) -> str:
 
 
 def _start_failed(cause: Cause, words: Words) -> str:
-    return f"could not be started{words.said(cause.evidence.message)}"
+    said = words.said(cause.evidence.message)
+    return f"could not be started{_reason(cause)}{said}"
 
 
 def _exited(cause: Cause, words: Words) -> str:
@@ -487,14 +492,14 @@ def _back_off(cause: Cause, words: Words) -> str:
     if until is not None and (words.now or words.view.now) >= until:
         return (
             f"{words.have} not been restarted yet: its back-off{window} was over"
-            f"{words.at(until)}, and the next sync of its pod restarts it"
+            f"{words.at(until)}"
         )
     exit_text = f", counted from its exit{since}" if since else ""
     return f"{words.be} in back-off{window}{exit_text}"
 
 
 def _restart_due(_cause: Cause, words: Words) -> str:
-    return f"{words.be} not running: the next sync of its pod restarts it"
+    return f"{words.be} not running"
 
 
 # -- being deleted

@@ -6,11 +6,10 @@ The same words whether the entries come from a running session or from a record.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
 
 from msgspec import Struct
 
-from probetui.analysis.causes.cause import WhyAnswer
+from probetui.analysis.causes.cause import Ending, WhyAnswer
 from probetui.analysis.causes.probe_failure import tick_failure
 from probetui.analysis.container_history import NO_HISTORY, ContainerHistory
 from probetui.analysis.reproduce import command_note, reproduce_command
@@ -49,9 +48,9 @@ class WhyContext(Struct, frozen=True):
     """One container, and what is known of it.
 
     `pod` is None where its manifest is not known; the grace periods are then those of
-    the journal, and no command can be named. `name` is `pod/container`. `next_pull_at`
-    is when the back-off of its image is over, if that is known. `answer` is why the
-    container is as it is, None if its manifest is not known.
+    the journal, and no command can be named. `name` is `pod/container`. `answer` is why
+    the container is as it is, None if its manifest is not known. `endings` are how its
+    last instances ended.
     """
 
     pod: Pod | None
@@ -60,8 +59,8 @@ class WhyContext(Struct, frozen=True):
     pod_ip: str
     history: ContainerHistory
     view: View
-    next_pull_at: datetime | None = None
     answer: WhyAnswer | None = None
+    endings: tuple[Ending, ...] = ()
 
     @property
     def container(self) -> Container | None:
@@ -184,8 +183,7 @@ def _probed(tick: TickEntry, context: WhyContext) -> Iterator[str]:
     if tick.overridden.injected:
         yield "The result was injected by a user; the probe did not run."
     if tick.overridden.delay:
-        late = format_duration(tick.overridden.delay)
-        yield f"A user delayed the answer to each attempt by {late}."
+        yield delay_sentence(tick)
     yield from attempt_sentences(tick, context.view)
     yield from source_sentences(tick, context.view)
     yield from _lost_ticks(tick, context.container)
@@ -194,6 +192,12 @@ def _probed(tick: TickEntry, context: WhyContext) -> Iterator[str]:
         message = context.view.safe(event.message)
         yield f"Event: Warning {event.reason}: {message}"
     yield from hints(tick, context.container, context.view, context.history)
+
+
+def delay_sentence(tick: TickEntry) -> str:
+    """Return by how much a user delayed the answers to a probe."""
+    late = format_duration(tick.overridden.delay)
+    return f"A user delayed the answer to each attempt by {late}."
 
 
 def _lost_ticks(tick: TickEntry, container: Container | None) -> Iterator[str]:

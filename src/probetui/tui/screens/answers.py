@@ -8,7 +8,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from probetui.analysis.causes.answer import explain, is_well
+from probetui.analysis.causes.answer import explain, is_well, last_endings
 from probetui.analysis.causes.cause import WhyAnswer
 from probetui.presentation.cause.answer import chain_lines, root_line
 from probetui.presentation.container.detail import Subject, container_title
@@ -120,8 +120,14 @@ class WhyScreen(ActionScreen, inherit_bindings=False):
             pod.status.pod_ip or view_model.past.pod_ip(pod.pod.uid),
             subject.history,
             view_model.view,
-            subject.container.next_pull_at,
             answer_about(subject, view_model),
+            last_endings(
+                pod.pod,
+                subject.container.container,
+                view_model.past,
+                view_model.view.now,
+                view_model.view.rules,
+            ),
         )
 
 
