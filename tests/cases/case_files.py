@@ -137,6 +137,7 @@ def replies(case: Case) -> Iterator[Reply]:
         queues_while_waiting=True,
         counts_generations=True,
         tells_findings=False,
+        keeps_evidence=True,
         finds_listeners=case.scenario.knows_listeners,
     )
     simulation = Simulation(

@@ -108,9 +108,10 @@ def sigterm_ignored(case: WhyCase) -> Cause | None:
     last, stop = _stop_of(case)
     if stop is None or last is None or not stop.grace_period_seconds:
         return None
+    hook = last.hook(HookType.PRE_STOP)
     return case.cause(
         CauseKind.SIGTERM_IGNORED,
-        stop.at,
+        (None if hook is None else hook.ended_at) or stop.at,
         end_cause(case, last),
         canceled_commands(case, last),
         evidence=Evidence(instance=last, until=grace_end(stop)),

@@ -53,10 +53,14 @@ _HANDSHAKE = re.compile(
 _ENDLESS_REDIRECTS = "stopped after 10 redirects"
 _HEALTH_ERROR = re.compile(r"health rpc probe failed: rpc error: code = (\w+)")
 _CANNOT_BE_EXECUTED = re.compile(
-    r'exec: "[^"]*": (permission denied)|: exec \S+: (no such file or directory'
+    r'exec: "[^"]*": (permission denied)|(?:: |^)exec /\S+: (no such file or directory'
     r"|exec format error|permission denied)"
 )
-"""What a runtime says of a file that it found and could not execute."""
+"""What a runtime says of a file that it found and could not execute.
+
+Where its kernel says so only after the runtime has let go, that is the output, with
+exit code 1.
+"""
 _TOOL_MISSING = re.compile(
     r"^(?:/bin/)?(?:ba|da|a)?sh: (?:line )?(?:\d+: )?([\w./-]+): "
     r"(?:command )?not found",
@@ -288,7 +292,10 @@ def _error(failed: FailedProbe) -> ProbeFailure | None:
 
 
 def _command_not_executable(failed: FailedProbe) -> ProbeFailure | None:
-    said = failed.attempt.output if failed.is_hook else failed.attempt.error or ""
+    attempt = failed.attempt
+    said = attempt.output if attempt.error is None else attempt.error
+    if not (failed.is_command or failed.is_hook):
+        return None
     match = _CANNOT_BE_EXECUTED.search(said)
     if match is None:
         return None

@@ -24,6 +24,8 @@ from probetui.kubelet.journal import HookType, TickEntry, UnfinishedTickEntry
 from probetui.kubelet.outcome import ProbeResult, Result
 
 _NO_TIME, _SECOND = timedelta(), timedelta(seconds=1)
+_SURELY_HELD = 5 * HELD_FOR
+"""A busy machine is later than `HELD_FOR` at times, and a child holds on for long."""
 
 _BY_OBSTACLE: Mapping[tuple[ProbeType, Obstacle], CauseKind] = {
     (ProbeType.STARTUP, Obstacle.NOT_PROBED): CauseKind.STARTUP_NOT_PROBED,
@@ -157,7 +159,8 @@ def probe_hangs(case: WhyCase, probe_type: ProbeType) -> Cause | None:
     unfinished = case.unfinished_tick(probe_type)
     if unfinished is None:
         return None
-    if (case.now - unfinished.started_at) / _SECOND <= unfinished.timeout_seconds:
+    over = case.now - unfinished.started_at - unfinished.timeout_seconds * _SECOND
+    if over < HELD_FOR:
         return None
     return case.cause(
         CauseKind.PROBE_HANGS,
@@ -180,7 +183,7 @@ def _held_open(case: WhyCase, unfinished: UnfinishedTickEntry) -> Cause | None:
     probe = case.container.probe(probe_type)
     over = case.now - unfinished.started_at - unfinished.timeout_seconds * _SECOND
     is_command = probe is not None and isinstance(probe.handler, ExecAction)
-    if not (is_command and case.rules.exec_timeout_is_failure) or over < HELD_FOR:
+    if not (is_command and case.rules.exec_timeout_is_failure) or over < _SURELY_HELD:
         return None
     return case.cause(
         CauseKind.OUTPUT_HELD_OPEN,

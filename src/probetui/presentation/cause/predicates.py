@@ -454,7 +454,40 @@ def _start_failed(cause: Cause, words: Words) -> str:
 
 def _exited(cause: Cause, words: Words) -> str:
     end = f"{_when_it_ended(cause, words)}{_printed(cause, words)}"
-    return f"exited by itself with {_code(cause)}{end}"
+    return f"exited by itself with {_code(cause)}{end}{_what_it_means(cause)}"
+
+
+_LAST_WORDS: Mapping[str, str] = {
+    "address already in use": (
+        "the containers of a pod have one network, in which another one, or another "
+        "process of this one, has that port"
+    ),
+    "exec format error": "the image is one for another processor",
+    "exec /": (
+        "what its first line (#!) or its loader names is not in the image; a CR at the "
+        "end of that line is part of the name"
+    ),
+    "read-only file system": (
+        "the place that it writes to needs a volume, or readOnlyRootFilesystem is set"
+    ),
+}
+_EXIT_CODES: Mapping[int, str] = {
+    126: "exit code 126 is that of a shell which cannot execute the command it found",
+    127: (
+        "exit code 127 is that of a shell which did not find a command, or what the "
+        "first line (#!) of one names, where a CR at its end counts"
+    ),
+}
+
+
+def _what_it_means(cause: Cause) -> str:
+    """Return what last words or an exit code mean that many programs have."""
+    instance = cause.evidence.instance
+    output = None if instance is None else instance.output
+    text = "" if output is None or not _code(cause) else last_line(output).lower()
+    said = (meaning for words, meaning in _LAST_WORDS.items() if words in text)
+    meaning = next(said, _EXIT_CODES.get(_code(cause), ""))
+    return f"; {meaning}" if meaning else ""
 
 
 def _crashed(cause: Cause, words: Words) -> str:
@@ -531,9 +564,15 @@ def _pre_stop(cause: Cause, words: Words) -> str:
 
 
 def _sigterm_ignored(cause: Cause, words: Words) -> str:
+    instance = cause.evidence.instance
+    hook = None if instance is None else instance.hook(HookType.PRE_STOP)
+    after = ""
+    if hook is not None and hook.ended_at is not None:
+        took = format_duration(hook.ended_at - hook.started_at)
+        after = f" since the end of its preStop hook, which took {took}"
     return (
         f"{words.be} being stopped, and {words.have} not ended"
-        f"{words.lasted(cause.since)}"
+        f"{words.lasted(cause.since)}{after}"
     )
 
 
@@ -565,10 +604,9 @@ def _attempt(cause: Cause, words: Words) -> str:
         said = f"failed after {format_duration(attempt.duration)}"
         said += words.said(attempt.output.rstrip())
     elif cause.kind is K.OUTPUT_HELD_OPEN:
-        keeps = "kept" if words.is_past else "keeps"
         return (
-            f"{words.wait} for a child of its command, which {keeps} the output open: "
-            "the runtime ends the command at its time limit, and not its children"
+            f"{words.wait} for the end of its command's output, which a child keeps "
+            "open: the runtime ends the command at its time limit, and not its children"
         )
     else:
         return "failed"

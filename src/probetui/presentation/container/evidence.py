@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 from probetui.analysis.causes.probe_failure import hook_failure
 from probetui.durations import format_age, format_duration
+from probetui.k8s.runtime import LogLine
 from probetui.kubelet.journal import (
     HookEntry,
     LastOutputEntry,
@@ -16,6 +18,7 @@ from probetui.presentation.text.view import View
 
 PRINTED = "It last printed:"
 _INDENT = "  "
+_TOGETHER = timedelta(milliseconds=20)
 _SHORT = 160
 """The longest last line that is a part of a sentence, in characters."""
 
@@ -23,10 +26,24 @@ _SHORT = 160
 def last_line(entry: LastOutputEntry) -> str:
     """Return the last line that is not blank, empty if there is none.
 
-    Without one it is the last line of the termination message.
+    Without one it is the last line of the termination message. Runtimes read the two
+    streams of a container side by side: of lines that came together, the error is the
+    last word.
     """
-    texts = [line.text for line in entry.lines or ()] or entry.message.splitlines()
-    return next((text for text in reversed(texts) if text.strip()), "")
+    lines = [line for line in entry.lines or () if line.text.strip()]
+    if not lines:
+        texts = entry.message.splitlines()
+        return next((text for text in reversed(texts) if text.strip()), "")
+    last = lines[-1]
+    errors = (line for line in reversed(lines) if line.is_stderr)
+    error = next((line for line in errors if _came_together(line, last)), last)
+    return error.text
+
+
+def _came_together(one: LogLine, other: LogLine) -> bool:
+    if one.at is None or other.at is None:
+        return False
+    return other.at - one.at < _TOGETHER
 
 
 def own_message(entry: LastOutputEntry) -> str:
