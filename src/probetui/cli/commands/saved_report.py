@@ -13,7 +13,7 @@ from probetui.cli.reports import emit
 from probetui.cli.session.autosave import sessions_folder
 from probetui.cli.session.saved_sessions import (
     SavedSession,
-    SessionSummary,
+    SavedSummary,
     find_session,
     keep_session,
     remove_session,
@@ -36,7 +36,7 @@ _MOST_PODS = 3
 class SessionsReport(Struct, frozen=True):
     """The saved sessions, and what each came to."""
 
-    sessions: Sequence[tuple[SavedSession, SessionSummary]]
+    sessions: Sequence[tuple[SavedSession, SavedSummary]]
     has_headings: bool
 
     def value(self) -> list[dict[str, object]]:
@@ -63,7 +63,7 @@ def list_sessions(options: SavedSessionsOptions) -> int:
             session,
             summarize_session(session, options.record_limit)
             if reads
-            else SessionSummary(),
+            else SavedSummary(),
         )
         for session in sessions
     ]
@@ -126,7 +126,7 @@ def _states(session: SavedSession) -> list[str]:
 
 
 def _row(
-    session: SavedSession, summary: SessionSummary, *, is_wide: bool
+    session: SavedSession, summary: SavedSummary, *, is_wide: bool
 ) -> dict[str, str]:
     shown, more = summary.pods[:_MOST_PODS], len(summary.pods) - _MOST_PODS
     pods = ", ".join(shown) + (f" +{more}" if more > 0 and not is_wide else "")
@@ -146,7 +146,7 @@ def _row(
     return row
 
 
-def _as_dict(session: SavedSession, summary: SessionSummary) -> dict[str, object]:
+def _as_dict(session: SavedSession, summary: SavedSummary) -> dict[str, object]:
     return {
         "name": session.name,
         "startedAt": format_time(session.began),

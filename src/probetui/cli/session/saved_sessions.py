@@ -67,7 +67,7 @@ class SavedSession(Struct, frozen=True):
     is_running: bool
 
 
-class SessionSummary(Struct, frozen=True):
+class SavedSummary(Struct, frozen=True):
     """What a session came to, as far as its record can be read.
 
     Attributes:
@@ -138,7 +138,7 @@ def find_session(sessions: Sequence[SavedSession], name: str) -> SavedSession:
 
 def summarize_session(
     session: SavedSession, most_bytes: int = RECORD_BYTES
-) -> SessionSummary:
+) -> SavedSummary:
     """Read through the record of a session, decoding no more than is asked for.
 
     Args:
@@ -159,7 +159,7 @@ def summarize_session(
             continue
         last = _instant(last_line) or last
     length = last - first if first and last else timedelta()
-    return SessionSummary(
+    return SavedSummary(
         tuple(_pod_name(pod) for pod in pods), length, len(kills), problem
     )
 
