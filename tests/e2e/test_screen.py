@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from probetui.cli.lessons import lesson_names
-from tests.e2e.program import PROGRAM, Program, wait_until
+from tests.e2e.program import PROGRAM, SAMPLES, Program, wait_until
 from tests.e2e.screen import PROMPT, Terminal, terminal
 
 STEADY = """\
@@ -356,3 +356,28 @@ def test_a_watched_manifest_that_becomes_invalid_is_reported_in_the_event_log(
 
     manifest.write_text(STEADY, encoding="utf-8")
     tty.wait_for("note  the manifests are valid again")
+
+
+def test_a_session_to_replay_is_chosen_from_a_list_beside_its_lanes(
+    program: Program, tty: Terminal
+) -> None:
+    for sample in ("exec-liveness", "tcp"):
+        path = SAMPLES / f"{sample}.yaml"
+        done = program.run("sim", "-f", str(path), "--plain", "-q", "--for", "60s")
+        assert done.returncode == 0, done.stderr
+
+    tty.enter(f"{PROGRAM} replay; echo status $?")
+    tty.wait_for("Sessions", "> 1", "1m00s", "Lanes", "end")
+    tty.type("Escape")
+    tty.wait_for("status 0")
+    assert_restored(tty)
+
+    tty.enter(f"clear; {PROGRAM} replay; echo left $?")
+    tty.wait_for("> 1")
+    tty.type("j")
+    tty.wait_for("> 2", "exec-liveness/app")
+    tty.type("Enter")
+    tty.wait_for("REPLAY", "exec-liveness")
+    tty.type("q")
+    tty.wait_for("left 0")
+    assert_restored(tty)

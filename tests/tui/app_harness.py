@@ -38,13 +38,13 @@ def an_app_of_cards(*parts: Any, **options: Any) -> ProbetuiApp:
     return an_app(*parts, lanes=False, **options)
 
 
-def screen_lines(app: App[None]) -> list[str]:
+def screen_lines(app: App[Any]) -> list[str]:
     """Return the lines of the screen."""
     strips = app.screen._compositor.render_strips()
     return ["".join(segment.text for segment in strip) for strip in strips]
 
 
-def screen_text(app: App[None]) -> str:
+def screen_text(app: App[Any]) -> str:
     """Return the whole text of the screen."""
     return "\n".join(screen_lines(app))
 

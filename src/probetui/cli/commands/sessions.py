@@ -262,7 +262,10 @@ class ReplayOptions(
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @takes_options
 def replay(file: Path | None, options: ReplayOptions) -> int:
-    """Replay the record FILE; without FILE, the record of the last session.
+    """Replay the record FILE; without FILE, a saved session.
+
+    On a terminal you choose it from a list, with its lanes beside; without a terminal
+    it is the last that is no lesson.
 
     It shows the screens of the session: seek, step back, go faster or slower. Without a
     screen it prints the session as fast as possible; --timeout uses recorded time.

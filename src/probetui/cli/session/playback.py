@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,14 +11,17 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from probetui.cli import gc_tuning
-from probetui.cli.session.autosave import last_session_to_play
+from probetui.cli.option_groups import pick_options
+from probetui.cli.option_values import ScreenChoices, SessionOptions
+from probetui.cli.session.autosave import last_session_to_play, sessions_folder
 from probetui.cli.session.ending import Interrupts
 from probetui.cli.session.outputs import ScreenFault, SessionOutputs
 from probetui.cli.session.plan import EnginePlan, ReplayPlan, SimPlan
 from probetui.cli.session.planning import make_replay_plan
 from probetui.cli.session.pod_registry import PodRegistry
+from probetui.cli.session.saved_sessions import SavedSession, saved_sessions
 from probetui.cli.session.signal_watch import SignalWatch
-from probetui.cli.terminal import Form
+from probetui.cli.terminal import Form, Terminal, choose_form
 from probetui.drive.clocks import SystemClock, awake_ns
 from probetui.drive.playback.replay import ReplaySource
 from probetui.drive.playback.session import PlaybackSession
@@ -118,9 +122,18 @@ def replay_record(path: Path | None, options: ReplayOptions) -> int:
     """Replay a record and return the exit status.
 
     Args:
-        path: the record; None is that of the last session.
+        path: the record; None is one that the user chooses on a screen, where there can
+            be one and there are several, else that of the last session.
         options: those of the command.
     """
+    if path is None and len(sessions := _sessions_to_choose(options)) > 1:
+        # Late: the screen's library is slow to import.
+        from probetui.cli.session.session_choice import choose_session
+
+        screen = pick_options(ScreenChoices, options)
+        path = choose_session(sessions, screen, options.record_limit)
+        if path is None:
+            return EXIT_OK
     record = RecordingFile(path or last_session_to_play(), options.record_limit)
     plan = make_replay_plan(record.pods(), options, record.session.options)
     source = replay_source(record)
@@ -130,6 +143,21 @@ def replay_record(path: Path | None, options: ReplayOptions) -> int:
     )
     name, limit = record.session.runtime, plan.options.timeout
     return _PlaybackRun(plan, source, outputs, mask, name, limit).run(source.config)
+
+
+def _sessions_to_choose(options: ReplayOptions) -> Sequence[SavedSession]:
+    """Return the saved sessions, none where there is no screen to choose one on.
+
+    Raises:
+        UsageError: a screen is wanted where there can be none.
+    """
+    form = choose_form(
+        Terminal.here(),
+        wanted=pick_options(SessionOptions, options).form,
+        reads_stdin=False,
+        records_to_stdout=False,
+    )
+    return saved_sessions(sessions_folder()) if form is Form.SCREEN else ()
 
 
 class _PlaybackRun:

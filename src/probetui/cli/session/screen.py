@@ -111,7 +111,7 @@ async def show_screen(
         stop_pods: stops the pods of a lesson before the next one, on the screen.
         on_drawn: is called once the first screen is drawn.
     """
-    _choose_colors(plan.screen)
+    choose_colors(plan.screen)
     looks = load_appearance(plan.screen)
     turn: asyncio.Future[int] = asyncio.Future()
     host = HostServices(
@@ -317,7 +317,7 @@ def _file_names(files: Iterable[str]) -> Sequence[str]:
     return tuple(dict.fromkeys(Path(file).name for file in files))
 
 
-def _choose_colors(choices: ScreenChoices) -> None:
+def choose_colors(choices: ScreenChoices) -> None:
     """Set NO_COLOR, which Textual reads from the environment only."""
     if choices.color == "never":
         os.environ["NO_COLOR"] = "1"

@@ -158,7 +158,7 @@ DIALOG_ACTIONS = (
         "app.interrupt",
         "ctrl+c",
         "Quit now",
-        _QUESTION,
+        (*_QUESTION, *_CHOICE),
         "app.quit",
         is_listed=False,
         gives_way=True,

@@ -39,10 +39,15 @@ class ChoicePane(Pane):
     """The numbered choices, one a line."""
 
     def __init__(
-        self, name: str, choices: Sequence[tuple[str, str]], *, is_ascii: bool
+        self,
+        name: str,
+        choices: Sequence[tuple[str, str]],
+        *,
+        is_ascii: bool,
+        on_chosen: Callable[[], None] | None = None,
     ) -> None:
         super().__init__(id="choice", is_ascii=is_ascii)
-        self.viewport: ListViewport = ListViewport(self)
+        self.viewport: ListViewport = ListViewport(self, on_chosen=on_chosen)
         self._name_of_menu = name
         self._choices = choices
         self._widest = max((len(name) for name, _ in choices), default=0)
