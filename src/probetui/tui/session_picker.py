@@ -74,7 +74,7 @@ class PickerScreen(ChoiceScreen, inherit_bindings=False):
         rows = [(choice.name, choice.note) for choice in choices]
         super().__init__("Sessions", rows, is_ascii=is_ascii)
         self._pane = ChoicePane(
-            "Sessions", rows, is_ascii=is_ascii, on_chosen=self._look
+            "Sessions", rows, is_ascii=is_ascii, on_chosen=self._cursor_moved
         )
         self._glance = glance
         self._pane_of_lanes = GlancePane(is_ascii=is_ascii)
@@ -85,6 +85,9 @@ class PickerScreen(ChoiceScreen, inherit_bindings=False):
     def on_resize(self, event: Resize) -> None:
         super().on_resize(event)
         self.call_after_refresh(self._look)
+
+    def _cursor_moved(self) -> None:
+        self._look()
 
     @work(exclusive=True)
     async def _look(self) -> None:
