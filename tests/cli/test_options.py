@@ -210,6 +210,7 @@ ROWS: Mapping[str, Row] = {
     "--ascii": Row(("--ascii",)),
     "--lanes": Row(("--no-lanes",)),
     "--present": Row(("--present",)),
+    "--notify": Row(("--notify",)),
     "--no-motion": Row(("--no-motion",)),
     "--no-mouse": Row(("--no-mouse",)),
     "--pause-opens-step": Row(("--pause-opens-step",)),

@@ -794,6 +794,14 @@ class AppearanceOptions(OptionGroup, section=_SCREEN):
             help="Show the selected probe to an audience at first.",
         ),
     ] = False
+    notify: Annotated[
+        bool,
+        Setting(
+            "--notify/--no-notify",
+            is_rare=True,
+            help="Ring the bell and send a notification (OSC 9) when a probe kills.",
+        ),
+    ] = False
     no_motion: Annotated[
         bool,
         Setting(

@@ -86,6 +86,7 @@ from probetui.tui.view_model import (
 )
 
 if TYPE_CHECKING:
+    from probetui.presentation.terminal_title import TerminalTitle
     from probetui.tui.actions.command_parser import TypedCommand
     from probetui.tui.host_services import Timings
     from probetui.tui.services.quiz import QuizMaster
@@ -165,6 +166,7 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
         self.has_mouse = options.mouse
         self._history: list[str] = []
         self._quiz_master: QuizMaster | None = None
+        self._title_of_terminal: TerminalTitle | None = None
         self._backpressure = TerminalBackpressure(self)
         self._key_order = KeyOrder(self, super().on_event)
 
@@ -453,10 +455,25 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
         self._backpressure.check()
         view_model = self.ui_state.view_model = self._observer.build_view_model()
         self._notify_acts(view_model)
+        self._tell_terminal(view_model)
         self._follow_lesson()
         for screen in self.screen_stack:
             if isinstance(screen, StatefulScreen):
                 screen.show(view_model)
+
+    def _tell_terminal(self, view_model: ViewModel) -> None:
+        """Put into the terminal's title what is in trouble; tell it of kills."""
+        if not isinstance(self._driver, TerminalDriver) or self._backpressure.is_paused:
+            return
+        if self._title_of_terminal is None:
+            # Imported late: the first screen is there before its title.
+            from probetui.presentation.terminal_title import TerminalTitle
+
+            self._title_of_terminal = TerminalTitle(view_model.view.marks)
+        title = self._title_of_terminal.of(view_model.snapshot, view_model.view)
+        self._driver.show_title(title)
+        if view_model.kills:
+            self._driver.notify(view_model.kills[-1])
 
     def _follow_lesson(self) -> None:
         """Ask the questions of a lesson, if there is one."""

@@ -35,6 +35,9 @@ class ScreenOptions(Struct, frozen=True):
     presents: bool = False
     """Whether one probe is shown to an audience at first."""
 
+    notifies: bool = False
+    """Whether the terminal is told of kills: its bell, and a notification."""
+
     motion: bool = True
     mouse: bool = True
     pause_opens_step: bool = False

@@ -14,7 +14,7 @@ from probetui.analysis.event_aggregation import ClusterEvents
 from probetui.drive.session import Session
 from probetui.engine.snapshot import PodSnapshot, Snapshot
 from probetui.k8s.pod import Pod
-from probetui.kubelet.journal import JournalEntry, UserEntry
+from probetui.kubelet.journal import JournalEntry, TickEntry, UserEntry
 from probetui.presentation.container.table import pod_names
 from probetui.presentation.events.log import EventLine, EventLineBuffer, EventLog
 from probetui.presentation.per_pod import changed_pods
@@ -25,6 +25,9 @@ from probetui.tui.options import ScreenOptions
 
 if TYPE_CHECKING:
     from probetui.presentation.events.acts import ActReporter
+
+
+_JUST_NOW = timedelta(seconds=5)
 
 
 class ViewModel(Struct, frozen=True):
@@ -47,6 +50,9 @@ class ViewModel(Struct, frozen=True):
     names: Mapping[str, str] = field(default_factory=dict)
     past: SessionHistory = field(default_factory=lambda: SessionHistory(()))
     acts: tuple[str, ...] = ()
+    kills: tuple[str, ...] = ()
+    """Kills by probes just now, since the last one; none without notifications."""
+
     has_several_containers: bool = True
     """Whether there is or was more than one container."""
 
@@ -73,6 +79,7 @@ class SessionObserver:
         self._containers: set[tuple[str, str]] = set()
         self._act_reporter: ActReporter | None = None
         self._acts: tuple[str, ...] = ()
+        self._kills: tuple[str, ...] = ()
         self._mask = mask or Mask(hides=not options.show_secrets)
         self.time_format = TimeFormat.WALL
 
@@ -92,6 +99,7 @@ class SessionObserver:
             self._names,
             self._past,
             self._acts,
+            self._kills,
             len(self._containers) > 1,
         )
 
@@ -144,6 +152,8 @@ class SessionObserver:
         fresh, self._read = journal[self._read :], len(journal)
         self._past.add_entries(fresh, self._read - len(fresh))
         self._acts = tuple(self._describe_acts(fresh))
+        if self._options.notifies:
+            self._kills = tuple(self._describe_kills(fresh))
         added = (self._log.add_entry(entry, self._names, self._pods) for entry in fresh)
         lines = tuple(self._without_tick(line) for line in added if line is not None)
         self._lines.extend(lines)
@@ -160,6 +170,20 @@ class SessionObserver:
             self._act_reporter = ActReporter()
         for entry in fresh:
             if text := self._act_reporter.describe(entry, self._pods):
+                yield text
+
+    def _describe_kills(self, fresh: Sequence[JournalEntry]) -> Iterator[str]:
+        """Yield kills of this moment: those that a seek brings are long past."""
+        # Imported late: few sessions notify.
+        from probetui.presentation.terminal_title import kill_notice  # noqa: PLC0415
+
+        snapshot = self._session.snapshot
+        for entry in fresh:
+            if snapshot.taken_at - entry.at > _JUST_NOW:
+                continue
+            uid = entry.key.pod_uid if isinstance(entry, TickEntry) else ""
+            name = self._names.get(uid, uid)
+            if text := kill_notice(entry, name, self.view(snapshot)):
                 yield text
 
     def _without_tick(self, line: EventLine) -> EventLine:

@@ -294,6 +294,7 @@ def _options(plan: Plan, looks: Appearance) -> ScreenOptions:
         ascii=choices.ascii or not draws_unicode(sys.__stderr__),
         lanes=choices.lanes,
         presents=choices.present,
+        notifies=choices.notify,
         motion=not choices.no_motion,
         mouse=not choices.no_mouse,
         theme=theme,

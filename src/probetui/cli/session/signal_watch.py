@@ -43,9 +43,9 @@ _LOCAL_MODES = 3
 
 _SCREEN_OFF = (
     b"\x1b[?1000l\x1b[?1003l\x1b[?1004l\x1b[?1006l\x1b[?1015l\x1b[?1016l\x1b[?2004l"
-    b"\x1b[<u\x1b[?25h\x1b[?1049l\x1b[m\r\n"
+    b"\x1b[<u\x1b[?25h\x1b[?1049l\x1b[23;2t\x1b[m\r\n"
 )
-"""Mouse, focus and paste reports off, usual keys, cursor, main screen."""
+"""Mouse, focus and paste reports off, usual keys, cursor, main screen, title."""
 
 _USUAL_KEYS, _DISTINCT_KEYS = b"\x1b[<u", b"\x1b[>25u"
 """Kitty's keyboard protocol left, and entered again with Textual's flags."""

@@ -16,6 +16,7 @@ from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
+from probetui.safe_text import safe_line
 from probetui.tui.messages import BackgroundDetected
 from probetui.tui.services.terminal_background import (
     TerminalBackground,
@@ -34,6 +35,11 @@ class TerminalBackpressure:
         self._app = app
         self._pause = ExitStack()
         self._is_paused = False
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the terminal takes nothing now."""
+        return self._is_paused
 
     def check(self) -> None:
         """Pause painting if the terminal would block; called before each frame."""
@@ -145,19 +151,56 @@ def _open_unblocked(file: TextIO) -> int | None:
         return None
 
 
+_PUSH_TITLE, _POP_TITLE = "\x1b[22;2t", "\x1b[23;2t"
+_TITLE, _NOTIFICATION = "\x1b]2;{}\x07", "\x1b]9;{}\x07\x07"
+_WITHOUT_TITLE = frozenset({"", "dumb", "linux"})
+"""Terminals that have no window; some would print the title."""
+
+
 class TerminalDriver(LinuxDriver):
-    """Writes through a `TerminalOutput`, so that exiting never blocks."""
+    """Writes through a `TerminalOutput`, so that exiting never blocks.
+
+    The title of the terminal is saved when the screen opens and restored when it
+    closes, for a shell too.
+    """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._screen_file = self._file
         self._output: TerminalOutput | None = None
+        self._title = ""
+        self._is_open = False
+        self._has_title = os.environ.get("TERM", "") not in _WITHOUT_TITLE
+
+    def show_title(self, title: str) -> None:
+        """Set the title of the terminal, if it is another one; safe text only."""
+        if title == self._title:
+            return
+        self._title = title
+        if self._is_open and self._has_title:
+            self.write(_TITLE.format(safe_line(title)))
+
+    def notify(self, text: str) -> None:
+        """Ring the bell, and show a notification where the terminal has any."""
+        if self._is_open and self._has_title:
+            self.write(_NOTIFICATION.format(safe_line(text)))
 
     def start_application_mode(self) -> None:
         if self._screen_file is not None:
             self._output = TerminalOutput(self._screen_file)
             self._file: Any = self._output
         super().start_application_mode()  # type: ignore[no-untyped-call]  # the framework's
+        # Without a key thread it is in the background, and nothing was written.
+        self._is_open = self._key_thread is not None
+        if self._is_open and self._has_title:
+            self.write(_PUSH_TITLE)
+            self.write(_TITLE.format(safe_line(self._title)) if self._title else "")
+
+    def stop_application_mode(self) -> None:
+        if self._is_open and self._has_title:
+            self.write(_POP_TITLE)
+        self._is_open = False
+        super().stop_application_mode()
 
     def stop_waiting(self) -> None:
         """From now on drop output that the terminal does not accept for a second."""
