@@ -53,6 +53,7 @@ class KeyContext(Enum):
     TICKS = "the ticks of a probe"
     ANSWER = "answers"
     STAGE = "one probe for an audience"
+    JUMP = "letters to jump to"
 
 
 class Target(StrEnum):

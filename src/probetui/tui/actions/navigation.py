@@ -92,7 +92,14 @@ NAVIGATION_ACTIONS = (
         _MAIN,
         "other_pane(-1)",
     ),
-    Action("move.containers", "1", "Go to the containers", _MAIN, "pane('containers')"),
+    Action(
+        "move.containers",
+        "1",
+        "Go to the containers",
+        _MAIN,
+        "pane('containers')",
+        aliases=("po", "pods"),
+    ),
     Action("move.detail", "2", "Go to the selected container", _MAIN, "pane('detail')"),
     Action(
         "move.events",
@@ -102,6 +109,15 @@ NAVIGATION_ACTIONS = (
         "pane('events')",
         typed="events pane",
         word="events",
+    ),
+    Action(
+        "move.jump",
+        "J",
+        "Jump: type the letter on a pane or a container",
+        _PANES,
+        "jump_mode",
+        typed="jump",
+        gives_way=True,
     ),
     Action(
         "move.go",
@@ -159,6 +175,7 @@ DISPLAY_ACTIONS = (
         on=Target.ALL_PODS,
         arguments=(Argument("what", ("all", "cluster", "folded")),),
         footer=58,
+        aliases=("ev",),
     ),
     Action(
         "look.zoom",

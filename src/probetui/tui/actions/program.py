@@ -9,6 +9,7 @@ _CHOICE = (KeyContext.CHOICE,)
 _COMMAND_LINE = (KeyContext.COMMAND_LINE,)
 _FILTER = (KeyContext.FILTER,)
 _HELP = (KeyContext.HELP,)
+_JUMP = (KeyContext.JUMP,)
 _LEAVING = (KeyContext.LEAVING,)
 _MAIN = (KeyContext.MAIN,)
 _PROGRAM = (KeyContext.PROGRAM,)
@@ -158,7 +159,7 @@ DIALOG_ACTIONS = (
         "app.interrupt",
         "ctrl+c",
         "Quit now",
-        (*_QUESTION, *_CHOICE),
+        (*_QUESTION, *_CHOICE, *_JUMP),
         "app.quit",
         is_listed=False,
         gives_way=True,
@@ -169,6 +170,15 @@ DIALOG_ACTIONS = (
         "Choose the selected line",
         _CHOICE,
         "choose",
+        is_listed=False,
+    ),
+    Action(
+        "app.close-jump",
+        "escape,q",
+        "Go nowhere",
+        _JUMP,
+        "dismiss(None)",
+        word="close",
         is_listed=False,
     ),
     Action(

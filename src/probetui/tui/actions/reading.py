@@ -85,6 +85,7 @@ READING_ACTIONS = (
         "app.show_screen('logs')",
         on=Target.CONTAINER,
         footer=94,
+        aliases=("log",),
     ),
     Action(
         "look.previous-logs",

@@ -90,6 +90,7 @@ OVERLAPPING_CONTEXTS: tuple[tuple[KeyContext, ...], ...] = (
     ),
     (KeyContext.PANE, KeyContext.ANSWER, KeyContext.PROGRAM),
     (KeyContext.STAGE, KeyContext.PROGRAM),
+    (KeyContext.JUMP,),
     (KeyContext.FILTER,),
     (KeyContext.COMMAND_LINE,),
     (KeyContext.PANE, KeyContext.QUESTION),

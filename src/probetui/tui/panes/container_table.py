@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, zip_longest
 from operator import is_
 from typing import ClassVar
@@ -216,6 +216,13 @@ class ContainerTable(Pane):
     @property
     def _cell_seconds(self) -> float:
         return self._wanted_cell_seconds or default_cell_seconds(self._shortest_period)
+
+    def visible_rows_of(self) -> Iterator[tuple[ContainerKey, int]]:
+        """Yield the containers in sight, each with the line of the pane it is on."""
+        first = len(self.above()) + (0 if self.is_bare else 1)
+        seen = self._lines[self.viewport.top :][: self.visible_rows]
+        for place, shown in enumerate(seen):
+            yield shown.key, first + place
 
     def choose_container(self, key: ContainerKey) -> None:
         """Select a container; clear a filter that hides it."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
 from textual.events import Resize
-from textual.geometry import Size
+from textual.geometry import Offset, Size
 from textual.widget import Widget
 
 from probetui.engine.snapshot import PodSnapshot
@@ -36,7 +36,7 @@ from probetui.tui.panes.subject_panes import (
     WhyPage,
 )
 from probetui.tui.screens.action_screen import ActionScreen
-from probetui.tui.screens.registry import SCREEN_OPENERS
+from probetui.tui.screens.registry import SCREEN_OPENERS, open_jump
 from probetui.tui.screens.sizes import (
     BY_HEIGHT,
     BY_WIDTH,
@@ -47,6 +47,9 @@ from probetui.tui.screens.sizes import (
 )
 from probetui.tui.state import UiState
 from probetui.tui.view_model import ViewModel
+
+if TYPE_CHECKING:
+    from probetui.tui.screens.jump import JumpTarget, Places
 
 _PANES = ("containers", "detail", "other", "ticks", "why", "events", "output")
 _LOW_CARD, _HIGH_CARD, _WHY = 9, 12, 3
@@ -247,6 +250,29 @@ class MainScreen(ActionScreen, inherit_bindings=False):
             self.app.push_screen(SCREEN_OPENERS["container"](self.ui_state))
         else:
             self._zoom(pane.id or "")
+
+    def action_jump_mode(self) -> None:
+        """Put a letter on every pane and container; the letter goes there."""
+        self.app.push_screen(open_jump(self._jump_places), self._jump)
+
+    def _jump_places(self) -> Places:
+        """Return where the letters of panes and of visible containers go."""
+        places: dict[JumpTarget, Offset] = {}
+        for pane in self._panes:
+            if pane.display and pane.can_focus and pane.region:
+                places[pane.id or ""] = pane.region.offset
+        region = self._containers.region
+        if self._containers.display and region:
+            for key, y in self._containers.visible_rows_of():
+                places[key] = region.offset + Offset(1, y)
+        return places
+
+    def _jump(self, target: JumpTarget | None) -> None:
+        if isinstance(target, ContainerKey):
+            self.action_pane("containers")
+            self.choose(target, None)
+        elif target is not None:
+            self.action_pane(target)
 
     def action_lanes(self) -> None:
         """Show lanes of time in place of the cards, or these again."""

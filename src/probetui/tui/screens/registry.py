@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from probetui.tui.actions.key_labels import KeyLabel
     from probetui.tui.host_services import CurrentLesson
     from probetui.tui.options import ScreenOptions
+    from probetui.tui.screens.jump import JumpTarget, Places
     from probetui.tui.state import UiState
 
 
@@ -156,6 +157,13 @@ def open_leave_question(
     from probetui.tui.screens.dialogs import LeaveScreen
 
     return LeaveScreen(names, keep, is_ascii=is_ascii)
+
+
+def open_jump(places: Callable[[], Places]) -> Screen[JumpTarget | None]:
+    """Put a letter on each of some places; dismissed with the target of one."""
+    from probetui.tui.screens.jump import JumpScreen
+
+    return JumpScreen(places)
 
 
 def open_choice(
