@@ -119,7 +119,7 @@ PROGRAM_ACTIONS = (
     Action(
         "app.quit",
         "q",
-        "Quit; asks before pods are stopped that have run for a minute",
+        "Quit; asks if pods have run for a minute",
         _PROGRAM,
         "leave",
         on=Target.PROGRAM,
