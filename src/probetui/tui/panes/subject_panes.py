@@ -341,3 +341,29 @@ class WhyPage(SubjectPage):
         elif len(shown) < room:
             shown += pane.broken([about_tick], _AFTER_TIME)
         return shown[:room]
+
+
+_TRACE_INDENT = 15
+
+
+class DecisionTracePage(SubjectPage):
+    """The gates of the selected tick, and its consequences."""
+
+    def title(self, pane: SubjectPane) -> Line:
+        heading = line("5 ", strong("Decision trace"))
+        tick = None if pane.subject is None else pane.subject.tick
+        if tick is None:
+            return heading
+        # Imported late: on most terminals this page does not fit beside the others.
+        from probetui.presentation.tick.trace import trace_title  # noqa: PLC0415
+
+        return line(*heading, "  ", *trace_title(tick, pane.view))
+
+    def badge(self, subject: Subject) -> Line:
+        return EMPTY if subject.cursor is None else line(muted("older tick"))
+
+    def rows(self, subject: Subject, pane: SubjectPane) -> Sequence[StyledLine]:
+        from probetui.presentation.tick.trace import trace_lines  # noqa: PLC0415
+
+        lines = trace_lines(subject, pane.view, pane.row_width, pane.inner_height)
+        return pane.broken(lines, _TRACE_INDENT)

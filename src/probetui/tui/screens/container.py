@@ -13,14 +13,13 @@ from textual.message import Message
 
 from probetui.presentation.container.detail import Subject, handler_summary
 from probetui.presentation.container.page import full_lines, short_lines
-from probetui.presentation.text.spans import EMPTY, LABEL, Line, line, muted, strong
-from probetui.presentation.tick.trace import trace_lines
-from probetui.presentation.tick.trace import trace_title as tick_title
+from probetui.presentation.text.spans import LABEL, Line, line, muted
 from probetui.tui.actions.action import KeyContext
 from probetui.tui.actions.table import bindings
 from probetui.tui.panes.bars import Banner, HeaderBar
 from probetui.tui.panes.pane import Pane
 from probetui.tui.panes.subject_panes import (
+    DecisionTracePage,
     SubjectPage,
     SubjectPane,
     clicked_probe,
@@ -67,27 +66,6 @@ class ContainerPage(SubjectPage):
         self, subject: Subject, pane: SubjectPane, event: Click
     ) -> Message | None:
         return clicked_probe(subject, pane, event)
-
-
-_INDENT = 15
-
-
-class DecisionTracePage(SubjectPage):
-    """The gates of the selected tick, and its consequences."""
-
-    def title(self, pane: SubjectPane) -> Line:
-        heading = line("5 ", strong("Decision trace"))
-        tick = None if pane.subject is None else pane.subject.tick
-        if tick is None:
-            return heading
-        return line(*heading, "  ", *tick_title(tick, pane.view))
-
-    def badge(self, subject: Subject) -> Line:
-        return EMPTY if subject.cursor is None else line(muted("older tick"))
-
-    def rows(self, subject: Subject, pane: SubjectPane) -> Sequence[StyledLine]:
-        lines = trace_lines(subject, pane.view, pane.row_width, pane.inner_height)
-        return pane.broken(lines, _INDENT)
 
 
 class ContainerScreen(ActionScreen, inherit_bindings=False):
