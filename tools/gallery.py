@@ -3,7 +3,9 @@
     python -m tools.gallery FOLDER [PART-OF-A-NAME ...]
 
 Writes `FOLDER/STATE-SCREEN-SIZE-LOOK.svg` and the same as text, `.txt`. The folder is
-outside the repository: the pictures are not committed.
+outside the repository: the pictures are not committed. Prints for each picture how much
+of it is filled, how many rows are empty, and what is cut; ends with 1 if a picture
+misses an aim, which `tests/tui/test_gallery.py` holds as well.
 """
 
 from __future__ import annotations
@@ -19,16 +21,27 @@ from typing import NamedTuple
 from msgspec.structs import replace
 from tools.pictures import PODS, simulate
 
-from probetui.cli.lessons import load_lesson
+from probetui.cli.lessons import OpenLesson, lesson_names, load_lesson
 from probetui.drive.playback.still import StillSession
 from probetui.engine.snapshot import PlaybackKind, PlaybackSnapshot, Snapshot
 from probetui.manifest.yaml.parser import SourceFile
+from probetui.presentation.container.table import state as state_of
 from probetui.tui.app import ProbetuiApp
+from probetui.tui.host_services import CurrentLesson, HostServices
 from probetui.tui.options import ScreenOptions
+from probetui.tui.panes.container_table import ContainerTable
+from probetui.tui.panes.pane import Pane
+from probetui.tui.screens.main import MainScreen
 from probetui.tui.themes import LIGHT
 
 Change = Callable[[Snapshot], Snapshot]
 SIZES = ((80, 24), (100, 30), (120, 40), (160, 45), (200, 60))
+LESSON_SECONDS = 30.4
+"""When a lesson is drawn: the first has had three kills."""
+
+LEAST_FILLED = {(120, 40): 0.4, (200, 60): 0.3}
+"""The least part of a lesson's screen that is filled, by its size."""
+
 _MINUTE = timedelta(minutes=1)
 _POD = """
 apiVersion: v1
@@ -76,12 +89,16 @@ def without_daemon(snapshot: Snapshot) -> Snapshot:
 
 
 class State(NamedTuple):
-    """Pods of `tools/pictures` or a lesson, the second to show, and a change."""
+    """Pods of `tools/pictures` or a lesson, the second to show, and a change.
+
+    With `is_lesson` the screen shows the lesson's text.
+    """
 
     pods: str
     seconds: float
     change: Change = live
     keys: Sequence[str] = ()
+    is_lesson: bool = False
 
 
 STATES = {
@@ -102,6 +119,10 @@ STATES = {
     "twelve": State("twelve", 127.4),
     "startup": State("startup", 6.4),
     "sidecar": State("sidecar", 8.4),
+    **{
+        f"lesson-{name}": State(name, LESSON_SECONDS, as_it_is, is_lesson=True)
+        for name in lesson_names()
+    },
 }
 SCREENS = {
     "main": (),
@@ -194,34 +215,138 @@ def name(state: str, screen: str, size: tuple[int, int], look: str) -> str:
     return f"{state}-{screen}-{size[0]}x{size[1]}-{look}"
 
 
-async def draw(
-    state: State, screen: str, size: tuple[int, int], look: str
-) -> tuple[str, str]:
-    """Return a picture as SVG and as text."""
+class Measures(NamedTuple):
+    """What can be counted of a picture.
+
+    Attributes:
+        filled: the part of its cells that are not blank.
+        empty_rows: its rows in which nothing is but frames.
+        names_cut: the visible containers whose names are cut.
+        states_cut: the visible containers whose states are cut.
+        cut_beside_room: the rows that are cut in a pane with an empty row.
+    """
+
+    filled: float
+    empty_rows: int
+    names_cut: Sequence[str]
+    states_cut: Sequence[str]
+    cut_beside_room: Sequence[str]
+
+    def misses(self, size: tuple[int, int], *, is_lesson: bool) -> list[str]:
+        """Return the aims that a picture misses."""
+        missed = []
+        least = LEAST_FILLED.get(size, 0.0) if is_lesson else 0.0
+        if self.filled < least:
+            missed.append(f"{self.filled:.0%} filled, not {least:.0%}")
+        missed += [f"name cut: {name}" for name in self.names_cut]
+        missed += [f"cut beside an empty row: {row}" for row in self.cut_beside_room]
+        return missed
+
+
+_FRAMES = frozenset(" ┃━┏┓┗┛│─╭╮╰╯█")
+_ENDS = "… ┃█"
+
+
+def measure(app: ProbetuiApp) -> Measures:
+    """Return the measures of the screen that an app shows."""
+    rows = [strip.text for strip in app.screen._compositor.render_strips()]  # noqa: SLF001  # nothing else has it
+    cells = sum(map(len, rows))
+    filled = sum(not cell.isspace() for row in rows for cell in row)
+    empty = sum(_FRAMES.issuperset(row) for row in rows)
+    names_cut: list[str] = []
+    states_cut: list[str] = []
+    cut: list[str] = []
+    for pane in app.screen.query(Pane):
+        if not pane.display or pane.is_bare:
+            continue
+        x, y, width, height = pane.region
+        inside = [row[x + 1 : x + width - 1] for row in rows[y + 1 : y + height - 1]]
+        ends = [
+            row.strip() for row in inside if row.rstrip(_ENDS + " ") != row.rstrip()
+        ]
+        if any(not row.strip(_ENDS) for row in inside):
+            cut += [row for row in ends if row.endswith("…")]
+    if isinstance(app.screen, MainScreen):
+        names_cut, states_cut = _cut_of(app.screen.query_one(ContainerTable), rows)
+    return Measures(filled / max(cells, 1), empty, names_cut, states_cut, cut)
+
+
+def _cut_of(table: ContainerTable, rows: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the names and states in a list that are not to be read there in full."""
+    names, states = [], []
+    top, visible = table.viewport.top, table.visible_rows
+    for place in range(min(table.count() - top, visible)):
+        pod, container = table._snapshots(table._lines[top + place])  # noqa: SLF001  # nothing else has it
+        text = rows[table.region.y + 1 + len(table.above()) + place]
+        name = f"{pod.pod.name}/{container.container.name}"
+        if name not in text:
+            names.append(name)
+        elif "…" in text.partition(name)[2]:
+            states.append(state_of(pod, container, table._view).text)  # noqa: SLF001  # likewise
+    return names, states
+
+
+class Drawn(NamedTuple):
+    """A picture as SVG and as text, and its measures."""
+
+    svg: str
+    text: str
+    measures: Measures
+
+
+async def draw(state: State, screen: str, size: tuple[int, int], look: str) -> Drawn:
+    """Return a picture."""
     session = session_of(state.pods)
     session.run_for(timedelta(seconds=state.seconds))
     os.environ.pop("NO_COLOR", None)
     if look == "mono":
         os.environ["NO_COLOR"] = "1"
     options = ScreenOptions(motion=False, **LOOKS[look])  # type: ignore[arg-type]  # as named above
-    app = ProbetuiApp(ChangedSession(session, state.change), options=options)
+    host = HostServices(lesson=_lesson(state.pods) if state.is_lesson else None)
+    shown = ChangedSession(session, state.change)
+    app = ProbetuiApp(shown, options=options, host=host)
     async with app.run_test(size=size) as pilot:
         await pilot.press(*state.keys, *SCREENS[screen])
         await pilot.pause()
         lines = app.screen._compositor.render_strips()  # noqa: SLF001  # nothing else has it
-        return app.export_screenshot(), "\n".join(strip.text for strip in lines)
+        text = "\n".join(strip.text for strip in lines)
+        return Drawn(app.export_screenshot(), text, measure(app))
 
 
-def main() -> None:
-    """Draw the selected pictures, or all."""
+def _lesson(name: str) -> CurrentLesson:
+    lesson = load_lesson(name)
+    place = OpenLesson(lesson)
+    return CurrentLesson(
+        name,
+        lesson.text,
+        place.number,
+        place.count,
+        lambda _turns: None,
+        lesson.exercise,
+    )
+
+
+def main() -> int:
+    """Draw the selected pictures, or all, and print their measures."""
     folder, *parts = sys.argv[1:]
     Path(folder).mkdir(parents=True, exist_ok=True)
+    has_missed = False
     for state, screen, size, look in wanted(parts):
-        svg, text = asyncio.run(draw(STATES[state], screen, size, look))
+        drawn = asyncio.run(draw(STATES[state], screen, size, look))
         path = Path(folder) / name(state, screen, size, look)
-        path.with_suffix(".svg").write_text(svg, encoding="utf-8")
-        path.with_suffix(".txt").write_text(text, encoding="utf-8")
+        path.with_suffix(".svg").write_text(drawn.svg, encoding="utf-8")
+        path.with_suffix(".txt").write_text(drawn.text, encoding="utf-8")
+        found = drawn.measures
+        print(
+            f"{path.name:<44} {found.filled:5.0%} filled {found.empty_rows:3} empty "
+            f"{len(found.names_cut):2} names {len(found.states_cut):2} states "
+            f"{len(found.cut_beside_room):2} rows cut"
+        )
+        for missed in found.misses(size, is_lesson=STATES[state].is_lesson):
+            has_missed = True
+            print(f"    {missed}")
+    return int(has_missed)
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -67,7 +67,7 @@ async def test_the_newest_lines_are_visible() -> None:
     ("folder", "width", "begins"),
     [
         pytest.param(
-            "", 200, "note  pod.yaml:9:48: spec.containers[0].live", id="room"
+            "", 240, "note  pod.yaml:9:48: spec.containers[0].live", id="room"
         ),
         pytest.param(
             "", 80, "note  pod.yaml:9:48: …livenessProbe.period", id="no room"
@@ -373,7 +373,7 @@ async def test_the_only_container_with_events_is_named_among_several() -> None:
 @pytest.mark.parametrize(
     ("width", "shown"),
     [
-        pytest.param(80, "service…ntends", id="none at 80"),
+        pytest.param(80, "service-12/frontends", id="whole at 80"),
         pytest.param(100, "service-12/frontends", id="whole at 100"),
         pytest.param(160, "service-12/frontends", id="whole at 160"),
     ],

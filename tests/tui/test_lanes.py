@@ -265,22 +265,40 @@ async def test_events_stand_beside_why_and_output_where_there_is_room(
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
 
-        why, output, events = (
+        why, output, events, trace = (
             app.screen.query_one(f"#{name}").region
-            for name in ("why", "output", "events")
+            for name in ("why", "output", "events", "trace")
         )
         assert why.x == output.x == 0
         assert events.x == why.right == output.right
-        assert (events.y, events.bottom) == (why.y, output.bottom)
+        # On the larger one the decision trace is below the events.
+        assert events.y == why.y
+        assert max(events.bottom, trace.bottom) == output.bottom
 
 
-async def test_without_logs_why_is_as_high_as_the_events() -> None:
+async def test_what_the_probe_printed_is_there_without_logs() -> None:
     app = an_app(steady())
     async with app.run_test(size=(160, 45)) as pilot:
         await pilot.pause()
 
-        why, events = (
-            app.screen.query_one(f"#{name}").region for name in ("why", "events")
+        output = app.screen.query_one("#output").region
+        shown = screen_lines(app)[output.y + 1]
+        assert shown.strip().startswith("probe #")
+        assert "container log" not in screen_text(app)
+
+
+async def test_a_tall_terminal_has_the_decision_trace_and_its_key_goes_there() -> None:
+    app = an_app(steady(), host=HostServices(logs=logs()))
+    async with app.run_test(size=(200, 60)) as pilot:
+        await pilot.press("5")
+        await pilot.pause()
+
+        events, trace, output = (
+            app.screen.query_one(f"#{name}").region
+            for name in ("events", "trace", "output")
         )
-        assert (events.x, events.y, events.height) == (why.right, why.y, why.height)
-        assert events.bottom == 44
+        assert app.focused is not None
+        assert app.focused.id == "trace"
+        assert (trace.x, trace.y) == (events.x, events.bottom)
+        assert trace.bottom == output.bottom
+        assert "threshold 3" in screen_text(app)

@@ -10,10 +10,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from probetui.analysis.lanes import CellKind, LaneAxis, LaneCell
+from probetui.analysis.timeline import Timeline
 from probetui.durations import format_age
+from probetui.engine.snapshot import ProbeSnapshot
+from probetui.k8s.probe import ProbeType
+from probetui.kubelet.outcome import Result
 from probetui.presentation.text.spans import Line, Role, Span, muted
 
 _HIGHEST_DIGIT = 9
+_ROWS_PER_LEVEL = 2
+_MOST_TICKS = 500
 _LABEL_ROOM = 10
 """The cells from one label of the axis to the next."""
 
@@ -37,6 +43,8 @@ class LaneMarks(Struct, frozen=True):
     exit: str = "╳"  # noqa: RUF001  # a crossing, as high as a line
     kill: str = "K"
     user: str = "*"
+    threshold: str = "─"
+    level: str = "┄"
 
 
 UNICODE_LANES = LaneMarks()
@@ -50,6 +58,8 @@ ASCII_LANES = LaneMarks(
     start="|",
     grace="%",
     exit="X",
+    threshold="-",
+    level=" ",
 )
 
 _ROLES = {
@@ -132,34 +142,128 @@ def _height(cell: LaneCell, marks: LaneMarks) -> str:
     return marks.heights[min(step, steps) - 1]
 
 
-def plot_lines(cells: Sequence[LaneCell], marks: LaneMarks, rows: int) -> list[Line]:
+def plot_lines(
+    cells: Sequence[LaneCell], marks: LaneMarks, rows: int, levels: int = 0
+) -> list[Line]:
     """Return a lane so many rows high, the highest first; a full row is the threshold.
 
-    What has no height is drawn in the lowest row.
+    What has no height is drawn in the lowest row. With `levels` runs up to the
+    threshold there is a line at it, and one at each lower level if they have room.
     """
+    lines = dict.fromkeys(level_rows(rows, levels), marks.level)
+    lines |= {0: marks.threshold} if levels else {}
     return [
-        tuple(_joined(_plot_span(cell, marks, row, rows) for cell in cells))
-        for row in reversed(range(rows))
+        tuple(
+            _joined(
+                _plot_span(cell, marks, rows - 1 - row, rows, lines.get(row, " "))
+                for cell in cells
+            )
+        )
+        for row in range(rows)
     ]
 
 
-def _plot_span(cell: LaneCell, marks: LaneMarks, row: int, rows: int) -> Span:
+def threshold_label(probe: ProbeSnapshot) -> str:
+    """Return what failures lead to, beside the threshold of the plot."""
+    is_readiness = probe.key.probe_type is ProbeType.READINESS
+    effect = "not ready" if is_readiness else "kill"
+    return f"{probe.probe.failure_threshold} = {effect} "
+
+
+def level_rows(rows: int, levels: int) -> dict[int, int]:
+    """Return the levels below the threshold by their rows in a plot, from the top.
+
+    Empty if the plot is too low to tell them apart.
+    """
+    if levels < 1 or rows < _ROWS_PER_LEVEL * levels:
+        return {}
+    return {rows - round(rows * level / levels): level for level in range(1, levels)}
+
+
+def _plot_span(
+    cell: LaneCell, marks: LaneMarks, row: int, rows: int, blank: str
+) -> Span:
+    """Return a cell of a plot in a row counted from the lowest one."""
+    empty = Span(blank, Role.MUTED, is_faint=True) if blank.strip() else Span(blank)
     if cell.kind is CellKind.KILL and row < rows - 1:
         # A kill is a failure at the threshold.
         cell = replace(cell, kind=CellKind.FAILING, level=1, threshold=1)
     if cell.kind is CellKind.KILL:
         return lane_span(cell, marks)
     if cell.kind is not CellKind.FAILING:
-        return lane_span(cell, marks) if row == 0 else Span(" ")
+        return lane_span(cell, marks) if row == 0 else empty
     steps = 1 if marks.heights is None else len(marks.heights)
     filled = cell.level * rows * steps / max(cell.threshold, 1) - row * steps
     if filled <= 0:
-        return Span(" ")
+        return empty
     shown = lane_span(cell, marks)
     if marks.heights is None:
         return shown
     step = min(int(filled + 0.5), steps)
-    return shown._replace(text=marks.heights[step - 1] if step else " ")
+    return shown._replace(text=marks.heights[step - 1]) if step else empty
+
+
+class Latency(Struct, frozen=True):
+    """How long the slowest probe of a cell took, in parts of its time-out."""
+
+    part: float
+    is_failure: bool
+
+
+def slowest_probes(
+    ticks: Timeline, axis: LaneAxis, timeout_seconds: int
+) -> list[Latency | None]:
+    """Return the longest latency in each cell of an axis, None where nothing probed.
+
+    Only the newest ticks are looked at: old ones are packed.
+    """
+    slowest: list[Latency | None] = [None] * axis.width
+    for number in reversed(ticks.indexes[-_MOST_TICKS:]):
+        tick = ticks.tick(number)
+        if tick is None:
+            continue
+        at = tick.timing.started_at.timestamp()
+        if at < axis.start:
+            break
+        index = axis.index(at)
+        if not tick.attempts or not tick.attempts[-1].is_timed or index >= axis.width:
+            continue
+        part = tick.attempts[-1].duration.total_seconds() / max(timeout_seconds, 1)
+        known = slowest[index]
+        if known is None or part > known.part:
+            slowest[index] = Latency(part, tick.result is Result.FAILURE)
+    return slowest
+
+
+def latency_lines(
+    cells: Sequence[Latency | None], marks: LaneMarks, rows: int
+) -> list[Line]:
+    """Return latencies as columns, the highest row first, whose top is the time-out."""
+    return [
+        tuple(
+            _joined(
+                _latency_span(cell, marks, rows - 1 - row, rows, is_top=row == 0)
+                for cell in cells
+            )
+        )
+        for row in range(rows)
+    ]
+
+
+def _latency_span(
+    cell: Latency | None, marks: LaneMarks, row: int, rows: int, *, is_top: bool
+) -> Span:
+    blank = Span(marks.threshold, Role.MUTED, is_faint=True) if is_top else Span(" ")
+    if cell is None:
+        return blank
+    role = Role.WARNING if cell.is_failure else Role.ACCENT
+    filled = min(cell.part, 1.0) * rows - row
+    if marks.heights is None:
+        return Span("#", role) if filled > 0 else blank
+    if filled <= 0:
+        return blank
+    step = min(max(round(filled * len(marks.heights)), 1), len(marks.heights))
+    return Span(marks.heights[step - 1], role)
 
 
 def axis_line(axis: LaneAxis) -> Line:

@@ -12,8 +12,6 @@ from probetui.analysis.causes.cause import WhyAnswer
 from probetui.analysis.lanes import LaneCell
 from probetui.analysis.next_failure import FailureEffect
 from probetui.durations import format_countdown
-from probetui.engine.snapshot import ProbeSnapshot
-from probetui.k8s.probe import ProbeType
 from probetui.kubelet.outcome import Result
 from probetui.presentation.cause.answer import answer_clause
 from probetui.presentation.container.detail import Subject
@@ -154,13 +152,6 @@ def stage_plot(
         line(muted(label if number == 0 else " " * len(label)), *row)
         for number, row in enumerate(plot)
     ]
-
-
-def stage_label(probe: ProbeSnapshot) -> str:
-    """Return what failures lead to, beside the threshold of the plot."""
-    is_readiness = probe.key.probe_type is ProbeType.READINESS
-    effect = "not ready" if is_readiness else "kill"
-    return f"{probe.probe.failure_threshold} = {effect} "
 
 
 def stage_cells(width: int, label: str) -> int:

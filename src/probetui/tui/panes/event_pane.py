@@ -60,7 +60,7 @@ _BARE = (
     Column(""),
 )
 _TALL_ENOUGH_FOR_HEADINGS = 8
-_LEAST_OF_MESSAGES = 48
+_LEAST_OF_MESSAGES = 28
 """The cells that long names of objects leave to messages."""
 
 _BEFORE_OBJECT = 2
@@ -90,7 +90,9 @@ class EventPane(Pane):
         self, view: View, detail: EventDetail | None = None, *, is_ascii: bool = False
     ) -> None:
         super().__init__(id="events", is_ascii=is_ascii)
-        self.viewport: EntryViewport = EntryViewport(self, follows=True)
+        self.viewport: EntryViewport = EntryViewport(
+            self, follows=True, fills=self._can_be_full
+        )
         self.view = view
         self._detail = detail
         self._all = EventLineBuffer()
@@ -383,6 +385,13 @@ class EventPane(Pane):
     def action_state_lines(self) -> None:
         self.shows_state = not self.shows_state
         self._select_again()
+
+    def _can_be_full(self, index: int) -> bool:
+        """Return whether a row may take several lines: a note is shortened by itself.
+
+        With a detail below, the selected row is shown in full there.
+        """
+        return self._detail is None and not self._story.rows[index].is_note
 
     def _hidden(self) -> str:
         """Format the number of hidden lines of state, empty if there is none."""

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from probetui.analysis.lanes import LaneCell
+from probetui.engine.snapshot import ProbeSnapshot
 from probetui.presentation.container.detail import Subject
 from probetui.presentation.container.ticks import last_output_lines
-from probetui.presentation.lanes import lane_line, plot_lines
+from probetui.presentation.lanes import (
+    lane_line,
+    latency_lines,
+    level_rows,
+    plot_lines,
+    slowest_probes,
+    threshold_label,
+)
 from probetui.presentation.probe.cell import CELLS, probe_cell
 from probetui.presentation.text.spans import (
     EMPTY,
@@ -28,6 +36,10 @@ LEAST_OF_PROBES = 2 + _OUTPUT
 
 PLOT_ROWS = 5
 """Rows of the plot, which is drawn where there are so many to spare."""
+
+MOST_PLOT_ROWS = 12
+LATENCY_ROWS = 3
+"""Rows of the latencies below the plot, once that has its own."""
 
 
 class LanesPage(SubjectPage):
@@ -63,7 +75,7 @@ class LanesPage(SubjectPage):
             rows.append(_with_lane(line(name), state, lane, shown, cursor))
             room = pane.inner_height - len(probes) - _OUTPUT
             if is_chosen and room >= PLOT_ROWS:
-                rows += _plot(lane, probe.probe.failure_threshold, shown)
+                rows += _plots(subject, probe, lane, shown, room)
         rows += last_output_lines(subject, pane.view, _OUTPUT)
         return [styled_line(row) for row in rows]
 
@@ -82,10 +94,34 @@ def _with_lane(
     return line(*label, gap, *lane_line(cells, shown.marks, cursor))
 
 
-def _plot(cells: Sequence[LaneCell], threshold: int, shown: LaneView) -> Iterator[Line]:
-    """Yield the rows of a plot, the highest first, with the threshold beside it."""
-    room = shown.indent - 1
-    plot = plot_lines(cells, shown.marks, PLOT_ROWS)
+def _plots(
+    subject: Subject,
+    probe: ProbeSnapshot,
+    cells: Sequence[LaneCell],
+    shown: LaneView,
+    room: int,
+) -> Iterator[Line]:
+    """Yield the plot of a probe and, if there is room, its latencies below it."""
+    has_latency = room >= PLOT_ROWS + LATENCY_ROWS
+    rows = min(room - (LATENCY_ROWS if has_latency else 0), MOST_PLOT_ROWS)
+    threshold = probe.probe.failure_threshold
+    levels = level_rows(rows, threshold)
+    plot = plot_lines(cells, shown.marks, rows, threshold)
     for number, row in enumerate(plot):
-        label = f"{threshold} " if number == 0 else ""
-        yield line(muted(label.rjust(room)), *row)
+        label = muted(f"{levels[number]} ") if number in levels else Span("")
+        if number == 0:
+            label = Span(threshold_label(probe), Role.ERROR)
+        yield _labelled(label, row, shown)
+    if has_latency:
+        limit = f"{probe.probe.timeout_seconds}s = time-out "
+        timeout = probe.probe.timeout_seconds
+        slowest = slowest_probes(subject.ticks, shown.axis, timeout)
+        latencies = latency_lines(slowest, shown.marks, LATENCY_ROWS)
+        for number, row in enumerate(latencies):
+            words = {0: limit, LATENCY_ROWS - 1: "latency "}.get(number, "")
+            yield _labelled(muted(words), row, shown)
+
+
+def _labelled(label: Span, row: Line, shown: LaneView) -> Line:
+    gap = max(shown.indent - 1 - len(label.text), 0)
+    return line(" " * gap, label, *row)

@@ -7,9 +7,9 @@ from itertools import islice
 
 from probetui.drive.logs import LogState, LogTail
 from probetui.drive.session import SupportsLogs
-from probetui.k8s.runtime import NO_CONTAINER, ContainerID
+from probetui.k8s.runtime import ContainerID
 from probetui.presentation.container.detail import Subject, container_title
-from probetui.presentation.container.logs import LogTarget, current_log, log_cells
+from probetui.presentation.container.logs import current_log, log_cells
 from probetui.presentation.text.spans import (
     EMPTY,
     Line,
@@ -70,6 +70,7 @@ class OutputPane(Pane):
         self._subject: Subject | None = None
         self._tail: LogTail | None = None
         self._problem = ""
+        self._has_log = True
 
     def show(
         self,
@@ -77,8 +78,14 @@ class OutputPane(Pane):
         view: View,
         tail: LogTail | None = None,
         problem: str = "",
+        *,
+        has_log: bool = True,
     ) -> None:
-        """Show a container's probe and log; `problem` says why there is no log."""
+        """Show a container's probe and log; `problem` says why there is no log.
+
+        Where there never is one, `has_log` is off, and the probe has all the room.
+        """
+        self._has_log = has_log
         self._subject, self._view, self._tail = subject, view, tail
         self._problem = problem or (tail.problem if tail is not None else "")
         self.repaint()
@@ -90,7 +97,7 @@ class OutputPane(Pane):
         return line("4 ", strong("Output"), f"  {name}")
 
     def badge(self) -> Line:
-        return line(muted("l logs  p previous"))
+        return line(muted("l logs  p previous")) if self._has_log else EMPTY
 
     def rows(self) -> Sequence[StyledLine]:
         return [styled_line(row) for row in self._lines()]
@@ -99,6 +106,8 @@ class OutputPane(Pane):
         if self._subject is None:
             return [line(muted("No container selected."))]
         height = self.inner_height
+        if not self._has_log:
+            return self._outputs(height)
         outputs = self._outputs(max(height // 2, 1))
         log = self._log(max(height - len(outputs) - 2, 1))
         return [*outputs, EMPTY, *log] if outputs else log
@@ -106,7 +115,7 @@ class OutputPane(Pane):
     def _outputs(self, room: int) -> list[Line]:
         probe = self._subject.probe if self._subject is not None else None
         if probe is None:
-            return []
+            return [] if self._has_log else [line(muted("The container has no probe."))]
         # Imported late: on most terminals this pane does not fit.
         from probetui.presentation.probe.output import output_blocks  # noqa: PLC0415
 
@@ -131,9 +140,6 @@ class OutputPane(Pane):
         ]
 
 
-_NO_LOGS = "This session has no logs."
-
-
 class OutputController:
     """Updates an `OutputPane`; reads the selected container's log while it is visible.
 
@@ -156,11 +162,13 @@ class OutputController:
             self._reader.close()
             self._pane.show(subject, ui_state.view_model.view)
             return
-        target = current_log(subject.container)
+        view = ui_state.view_model.view
         if not self._reader.has_logs:
-            target = LogTarget(NO_CONTAINER, _NO_LOGS)
+            self._pane.show(subject, view, has_log=False)
+            return
+        target = current_log(subject.container)
         tail = self._reader.read(target.container_id)
-        self._pane.show(subject, ui_state.view_model.view, tail, target.problem)
+        self._pane.show(subject, view, tail, target.problem)
 
     def close(self) -> None:
         """Stop reading."""

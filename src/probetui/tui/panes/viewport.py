@@ -232,12 +232,21 @@ class EntryViewport(ListViewport):
         pane: the pane with the entries.
         follows: whether to stay at the newest entry, at the bottom, until the user
             moves up.
+        fills: returns whether an entry that is cut is shown in full where lines would
+            be empty; the newest come first. By default none is.
     """
 
-    def __init__(self, pane: Entries, *, follows: bool = False) -> None:
+    def __init__(
+        self,
+        pane: Entries,
+        *,
+        follows: bool = False,
+        fills: Callable[[int], bool] = lambda _index: False,
+    ) -> None:
         super().__init__(pane, on_chosen=self._cursor_moved)
         self._entries = pane
         self._can_follow = follows
+        self._fills = fills
         self.is_following = follows
         self._unseen = 0
         self.wraps = False
@@ -277,7 +286,15 @@ class EntryViewport(ListViewport):
 
     def lines(self) -> Sequence[StyledLine]:
         if not self.wraps:
-            return super().lines()
+            whole = self._in_full()
+            if not whole:
+                return super().lines()
+            rows = range(self.pane.count())
+            blocks = (
+                self.block(index) if index in whole else [self.pane.row(index)]
+                for index in rows
+            )
+            return [part for block in blocks for part in block]
         lines: list[StyledLine] = []
         for index in range(self.top, self.pane.count()):
             lines += self.block(index)
@@ -317,12 +334,14 @@ class EntryViewport(ListViewport):
         self.show()
 
     def click(self, y: int) -> None:
-        if not self.wraps:
+        whole = self._in_full()
+        if not self.wraps and not whole:
             super().click(y)
             return
         offset = self.offset_of(y)
         for index in range(self.top, self.pane.count()):
-            height = len(self.block(index))
+            is_whole = self.wraps or index in whole
+            height = len(self.block(index)) if is_whole else 1
             if 0 <= offset < height:
                 self.choose_nearest(index, -1)
                 return
@@ -335,6 +354,23 @@ class EntryViewport(ListViewport):
         while last > 0 and (room := room - len(self.block(last - 1))) >= 0:
             last -= 1
         return max(0, min(top, last, self.pane.count() - 1))
+
+    def _in_full(self) -> set[int]:
+        """Return the entries of several lines for which there is room without `wraps`.
+
+        All entries are visible then.
+        """
+        count = self.pane.count()
+        spare = self.pane.visible_rows - count
+        whole: set[int] = set()
+        if self.wraps or spare < 1:
+            return whole
+        for index in reversed(range(count)):
+            more = len(self.block(index)) - 1 if self._fills(index) else 0
+            if 0 < more <= spare:
+                whole.add(index)
+                spare -= more
+        return whole
 
     def _lines_between(self, start: int, stop: int) -> int:
         """Return how many lines entries take; stop counting above the visible lines."""

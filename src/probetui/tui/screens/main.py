@@ -24,12 +24,19 @@ from probetui.tui.panes.bars import Banner, HeaderBar, LessonBar
 from probetui.tui.panes.container_table import LINES_AROUND, ContainerTable
 from probetui.tui.panes.event_pane import EventPane, next_pulls
 from probetui.tui.panes.filter_bar import FilterBar
-from probetui.tui.panes.lane_pane import LEAST_OF_PROBES, PLOT_ROWS, LanesPage
+from probetui.tui.panes.lane_pane import (
+    LATENCY_ROWS,
+    LEAST_OF_PROBES,
+    MOST_PLOT_ROWS,
+    PLOT_ROWS,
+    LanesPage,
+)
 from probetui.tui.panes.lane_view import LaneSource
 from probetui.tui.panes.output_pane import OutputController, OutputPane
 from probetui.tui.panes.pane import Pane
 from probetui.tui.panes.subject_panes import (
     CardPage,
+    DecisionTracePage,
     OtherProbesPage,
     SubjectPane,
     TicksPage,
@@ -41,7 +48,6 @@ from probetui.tui.screens.sizes import (
     BY_HEIGHT,
     BY_WIDTH,
     FRAMED,
-    WIDE,
     is_below,
     size_classes,
 )
@@ -51,7 +57,7 @@ from probetui.tui.view_model import ViewModel
 if TYPE_CHECKING:
     from probetui.tui.screens.jump import JumpTarget, Places
 
-_PANES = ("containers", "detail", "other", "ticks", "why", "events", "output")
+_PANES = ("containers", "detail", "other", "ticks", "why", "trace", "events", "output")
 _LOW_CARD, _HIGH_CARD, _WHY = 9, 12, 3
 _AROUND_TICKS, _FEW_INSTANCES, _MOST_INSTANCES = 4, 2, 3
 """The rows of the ticks: edges and output, and the fewest and most instances."""
@@ -59,11 +65,17 @@ _LEAST_FOR_ALL = 22
 _ROOMY = 36
 """The least height of a terminal for the full card and all ticks."""
 
+_ROOMY_FOR_CAUSES = 40
+"""The rows, without those of a lesson, from which on the chain of causes has five."""
+
 _LEAST_EVENTS = 5
 """Rows of the events beside lanes, before these get more than they need at least."""
 
 _FIVE_EVENTS = 7
 """Rows of the events with their heads, where five of them are shown."""
+
+_TRACE_ROWS = 13
+"""Rows of the decision trace with its frame: the gates, and what followed."""
 
 _LEAST_FOR_FRAMES = 28
 """Rows from which on the reason has a frame beside lanes, and the card a third row."""
@@ -100,13 +112,14 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         self._lesson = LessonBar(ui_state.host.lesson)
         self._containers = ContainerTable(view, self._on_selection, is_ascii=is_ascii)
         self._card, self._why_page = CardPage(), WhyPage()
-        self._detail, self._other, self._ticks, self._why = (
+        self._detail, self._other, self._ticks, self._why, self._trace = (
             SubjectPane(page, view, id=name, is_ascii=is_ascii)
             for page, name in (
                 (self._card, "detail"),
                 (OtherProbesPage(), "other"),
                 (TicksPage(), "ticks"),
                 (self._why_page, "why"),
+                (DecisionTracePage(), "trace"),
             )
         )
         self._why.can_focus = False
@@ -225,10 +238,10 @@ class MainScreen(ActionScreen, inherit_bindings=False):
 
     def action_pane(self, name: str) -> None:
         """Focus a pane, or open its screen if the pane does not fit."""
-        pane = None if name == "trace" else self.query_one(f"#{name}", Pane)
-        if pane is not None and self._zoomed:
+        pane = self.query_one(f"#{name}", Pane)
+        if self._zoomed and (name != "trace" or name in self._in_turn):
             self._zoom(name)
-        if pane is not None and pane.display:
+        if pane.display:
             pane.focus()
         elif self.ui_state.subject is not None:
             self.app.push_screen(SCREEN_OPENERS[_SCREENS_INSTEAD[name]](self.ui_state))
@@ -401,7 +414,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         if self._card.is_alone != is_alone:
             self._card.is_alone = is_alone
             self._detail.repaint()
-        for pane in (self._detail, self._other, self._ticks, self._why):
+        for pane in (self._detail, self._other, self._ticks, self._why, self._trace):
             pane.show(subject, view)
         several = subject is not None and len(subject.container.probes) > 1
         self.set_class(several, "-several-probes", update=self._is_styled)
@@ -426,18 +439,21 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         if self._has_lanes:
             subject = self.ui_state.subject
             probes = 0 if subject is None else len(subject.container.probes)
-            size = self.app.size
-            has_output = self.ui_state.host.logs is not None
-            is_beside = size.width >= WIDE and not has_output
-            layout = lane_rows(
-                size.height, self._containers.total, probes, is_why_beside=is_beside
-            )
+            height, taken = self.app.size.height, self._lesson_rows
+            layout = lane_rows(height, taken, self._containers.total, probes)
             rows = layout.heights
             is_full = not layout.has_probes
             self.set_class(is_full, "-without-probes", update=self._is_styled)
+            self.set_class(layout.has_trace, "-with-trace", update=self._is_styled)
         if rows != self._grid_rows and self.is_mounted:
             self._grid_rows = rows
             self.query_one("#panes").styles.grid_rows = rows or None
+
+    @property
+    def _lesson_rows(self) -> int:
+        """The rows of the lesson's text, which the panes do not have."""
+        height = self._lesson.styles.height
+        return int(height.value) if self._lesson.display and height else 0
 
     @property
     def _panes(self) -> tuple[Pane, ...]:
@@ -449,6 +465,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
                 self._why,
                 self._events,
                 self._output,
+                self._trace,
                 self._other,
             )
         return (
@@ -458,6 +475,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
             self._output,
             self._why,
             self._ticks,
+            self._trace,
             self._events,
         )
 
@@ -506,44 +524,51 @@ def most_instances(pods: Iterable[PodSnapshot]) -> int:
 
 
 class LaneRows(NamedTuple):
-    """The rows of a screen with lanes, and whether one is for the probes."""
+    """The rows of a screen with lanes, and whether some are for probes and a trace."""
 
     heights: str
     has_probes: bool
+    has_trace: bool = False
 
 
-def lane_rows(
-    height: int, containers: int, probes: int, *, is_why_beside: bool = False
-) -> LaneRows:
+def lane_rows(height: int, taken: int, containers: int, probes: int) -> LaneRows:
     """Return the rows where lanes are shown.
 
-    They are for a terminal of that height: card, containers, probes of the selected
-    container, why, events, as far as the style sheet shows these. The plot of a probe
-    comes last: it is drawn where all else has its room. On a low terminal the probes
-    give way to more containers than there is room for. Why has a row of its own,
-    unless it `is_why_beside` the events, which are as high.
+    They are for a terminal of that height, of which a lesson has `taken` some: card,
+    containers, probes of the selected container, why, events, as far as the style sheet
+    shows these. What is left over goes to the plot of a probe, its latencies and the
+    decision trace, in this order and as far as the events keep their share. On a low
+    terminal the probes give way to more containers than there is room for.
     """
     card, why = (4, 1) if height < _LEAST_FOR_FRAMES else (5, 3)
     if height >= _ROOMY:
-        why = 7
+        why = 7 if height - taken >= _ROOMY_FOR_CAUSES else 5
     of_probes = LEAST_OF_PROBES + max(probes, 1)
     if height < _LEAST_FOR_ALL:
         why = of_probes = 0
-    if is_why_beside:
-        why = 0
     wanted = max(containers, 1) + LINES_AROUND
-    room = height - 2 - card - why - of_probes - _LEAST_EVENTS
+    room = height - 2 - taken - card - why - of_probes - _LEAST_EVENTS
     # Whatever is selected, or the rows would move with the selection.
     with_one = room + of_probes - LEAST_OF_PROBES - 1
     if _LEAST_FOR_ALL <= height < _LEAST_FOR_FRAMES and wanted > with_one:
         room += of_probes - (_FIVE_EVENTS - _LEAST_EVENTS)
         of_probes = 0
     listed = max(min(wanted, room), LINES_AROUND + 1)
-    if of_probes and probes and room - listed >= PLOT_ROWS + _LEAST_EVENTS:
-        of_probes += PLOT_ROWS
-    rows = (card, listed, of_probes, why)
-    heights = f"{' '.join(str(row) for row in rows if row)} 1fr"
-    return LaneRows(heights, has_probes=of_probes > 0 or height < _LEAST_FOR_ALL)
+    trace = 0
+    # Twice what the events have at least stays with them.
+    left = room - listed - _LEAST_EVENTS
+    if of_probes and probes and left >= PLOT_ROWS:
+        plot = PLOT_ROWS
+        left -= plot
+        if left >= LATENCY_ROWS:
+            plot, left = plot + LATENCY_ROWS, left - LATENCY_ROWS
+        if left >= _TRACE_ROWS:
+            trace, left = _TRACE_ROWS, left - _TRACE_ROWS
+        # What is left is shared by the plot and the events.
+        of_probes += plot + min((left + 1) // 2, MOST_PLOT_ROWS - PLOT_ROWS)
+    above = " ".join(str(row) for row in (card, listed, of_probes, why) if row)
+    heights = f"{above} 1fr {trace or ''}".rstrip()
+    return LaneRows(heights, of_probes > 0 or height < _LEAST_FOR_ALL, trace > 0)
 
 
 def grid_rows(height: int, containers: int, instances: int) -> str:

@@ -14,11 +14,10 @@ from textual.widgets import Digits
 from probetui.analysis.lanes import LaneAxis
 from probetui.engine.snapshot import PlaybackKind, Snapshot
 from probetui.presentation.container.detail import Subject, container_title
-from probetui.presentation.lanes import lane_marks
+from probetui.presentation.lanes import lane_marks, threshold_label
 from probetui.presentation.stage import (
     stage_cells,
     stage_countdown,
-    stage_label,
     stage_meter,
     stage_plot,
     stage_sentence,
@@ -151,7 +150,7 @@ class PresentScreen(ActionScreen, inherit_bindings=False):
         probe, view_model = subject.probe, self.ui_state.view_model
         if probe is None:
             return [EMPTY] * rows
-        label = stage_label(probe)
+        label = threshold_label(probe)
         axis = LaneAxis.around(
             view_model.view.now,
             default_cell_seconds(probe.probe.period_seconds),
