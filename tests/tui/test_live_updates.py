@@ -242,7 +242,7 @@ async def test_every_screen_reports_a_terminal_that_is_too_small(key: str) -> No
     [
         pytest.param("i", "Inject results", id="inject"),
         pytest.param("x", "Faults and break-points", id="break"),
-        pytest.param("e", "Edit timing", id="timing"),
+        pytest.param("e", "What if", id="timing"),
         pytest.param("C", "Copy", id="copy"),
         pytest.param("ctrl+d", "Confirm", id="question"),
         pytest.param("question_mark", "Keys for", id="help"),

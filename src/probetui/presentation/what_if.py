@@ -14,7 +14,7 @@ from probetui.analysis.session_outcome import (
     OutcomeDifference,
     SessionOutcome,
 )
-from probetui.durations import format_countdown
+from probetui.durations import format_age, format_countdown
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeType
 from probetui.presentation.report import Part, Table
@@ -23,6 +23,31 @@ _BAR_CELLS = 20
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _NOTHING = "-"
 _SECOND = timedelta(seconds=1)
+
+
+def difference_words(before: ContainerTotals, after: ContainerTotals) -> str:
+    """Return what other settings change of a container: `no kill, 8s longer not ready`.
+
+    Args:
+        before: its totals as they are.
+        after: those under the other settings.
+    """
+    parts = []
+    if after.kills != before.kills:
+        parts.append(_instead("kill", before.kills, after.kills))
+    if after.restarts - after.kills != before.restarts - before.kills:
+        parts.append(_instead("restart", before.restarts, after.restarts))
+    longer = after.not_ready - before.not_ready
+    if abs(longer) >= _SECOND:
+        word = "longer" if longer > timedelta() else "less long"
+        parts.append(f"{format_age(abs(longer))} {word} not ready")
+    return ", ".join(parts) or "no difference so far"
+
+
+def _instead(word: str, before: int, after: int) -> str:
+    """Return a number of kills or restarts, with another one that it is instead of."""
+    counted = f"{after or 'no'} {word}{'s' if after > 1 else ''}"
+    return counted if not after and before == 1 else f"{counted} instead of {before}"
 
 
 class WhatIfReport(Struct, frozen=True):

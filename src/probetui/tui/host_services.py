@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from probetui.analysis.lanes import Lanes
 from probetui.debugger.timing import Timing
 from probetui.drive.session import SupportsLogs
 from probetui.k8s.pod import Pod
@@ -18,6 +20,7 @@ from probetui.presentation.pod import PodChange
 
 if TYPE_CHECKING:
     from probetui.analysis.quiz import Quiz
+    from probetui.analysis.session_outcome import ContainerTotals
 
 Timings = Mapping[ProbeKey, Timing]
 """The new timing of some probes."""
@@ -41,6 +44,30 @@ class ManifestCopy(Struct, frozen=True):
 
     path: Path
     fields: int
+
+
+class Tried(Struct, frozen=True):
+    """A session so far, as it is and under another timing of one probe.
+
+    Attributes:
+        started_at: when it began.
+        ended_at: up to when it was looked at.
+        lanes: what happened.
+        other_lanes: what would have happened.
+        totals: the totals of the probe's container.
+        other_totals: what they would have been.
+    """
+
+    started_at: datetime
+    ended_at: datetime
+    lanes: Lanes
+    other_lanes: Lanes
+    totals: ContainerTotals
+    other_totals: ContainerTotals
+
+
+TryTiming = Callable[[ProbeKey, Timing], Tried]
+"""Tries another timing of a probe; it takes its time, and belongs into a thread."""
 
 
 class CurrentLesson(Struct, frozen=True):
@@ -75,6 +102,8 @@ class HostServices(Struct, frozen=True):
         lesson: the current lesson.
         copy_edited: writes a copy of the manifest of a pod (by UID) with new timings;
             raises `ProbetuiError`.
+        session_so_far: returns what tries other timings on the session up to now, which
+            raises `ProbetuiError`; None if the session is not recorded.
         save: writes the session's record to a new file, and returns the file's name.
         shell: returns the command for a shell in a container, empty if there is none.
         fault_refusal: returns why a fault cannot be injected into a pod's containers,
@@ -90,3 +119,4 @@ class HostServices(Struct, frozen=True):
     shell: Callable[[ContainerID], Sequence[str]] | None = None
     fault_refusal: Callable[[Pod, Fault], str] | None = None
     copy_edited: Callable[[str, Timings], ManifestCopy] | None = None
+    session_so_far: Callable[[], TryTiming] | None = None

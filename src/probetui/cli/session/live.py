@@ -526,6 +526,7 @@ class _LiveSession:
         for problem in plan.manifests.warnings:
             session.send(AddNote(f"{NoteLevel.WARNING}: {problem}"))
         save = self._outputs.saver(follower.drain)
+        record = self._outputs.record_so_far(follower.drain)
         try:
             verdict: Verdict = await show_screen(
                 plan,
@@ -534,6 +535,7 @@ class _LiveSession:
                 self._mask,
                 fault,
                 save,
+                record,
                 pod_registry=self._pod_registry,
                 stop_pods=session.shutdown,
                 on_drawn=self._is_shown.set,

@@ -94,16 +94,27 @@ class SessionOutputs:
         Args:
             drain: records everything that has happened.
         """
+        record = self.record_so_far(drain)
+        if record is None:
+            return None
+        return lambda: str(_copy_record(record(), Path.cwd()))
+
+    def record_so_far(self, drain: Callable[[], None]) -> Callable[[], Path] | None:
+        """Return what names the record with everything that has happened, or None.
+
+        Args:
+            drain: records everything that has happened.
+        """
         saved = self._saved
         if saved is None:
             return None
 
-        def save() -> str:
+        def record() -> Path:
             drain()
             saved.flush()
-            return str(_copy_record(Path(saved.name), Path.cwd()))
+            return Path(saved.name)
 
-        return save
+        return record
 
     def open(self, runtime_name: str, config: KubeletConfig) -> list[Sink]:
         """Return the sinks of the journal; records get their header.

@@ -282,8 +282,9 @@ class _PlaybackRun:
         # The time limit is one of session time, not of the screen's.
         unlimited = replace(plan, options=plan.options.replace(timeout=None))
         save = self._outputs.saver(follower.drain)
+        record = self._outputs.record_so_far(follower.drain)
         return await show_screen(
-            unlimited, self._session, follower, self._mask, fault, save
+            unlimited, self._session, follower, self._mask, fault, save, record
         )
 
     def _end(self, follower: Follower) -> None:

@@ -35,6 +35,7 @@ from probetui.tui.host_services import (
     ManifestCopy,
     ManifestReload,
     Timings,
+    TryTiming,
 )
 from probetui.tui.options import ScreenOptions
 from probetui.tui.services.terminal_background import is_light_by_environment
@@ -94,6 +95,7 @@ async def show_screen(
     mask: Mask,
     fault: ScreenFault,
     save: Callable[[], str] | None = None,
+    record: Callable[[], Path] | None = None,
     pod_registry: PodRegistry | None = None,
     stop_pods: Callable[[], Awaitable[object]] | None = None,
     on_drawn: Callable[[], None] = lambda: None,
@@ -107,6 +109,7 @@ async def show_screen(
         mask: what is not to be shown.
         fault: lets the session go on if the screen ends by a bug.
         save: keeps the session's record in a file of its own, and names that.
+        record: names the session's record, with everything that has happened.
         pod_registry: the pods that run, if they can be kept or changed by manifests.
         stop_pods: stops the pods of a lesson before the next one, on the screen.
         on_drawn: is called once the first screen is drawn.
@@ -126,6 +129,7 @@ async def show_screen(
         keep_pods=_keeping(plan, pod_registry),
         reread=_manifest_reloader(plan, pod_registry),
         copy_edited=_copying(plan),
+        session_so_far=_trying(record),
     )
     options = _options(plan, looks)
     shown = _App(session, options=options, mask=mask, host=host)
@@ -255,6 +259,20 @@ def _copying(plan: Plan) -> Callable[[str, Timings], ManifestCopy] | None:
         )
 
     return copy
+
+
+def _trying(record: Callable[[], Path] | None) -> Callable[[], TryTiming] | None:
+    """Return what tries timings on the session so far, None if it has no record."""
+    if record is None:
+        return None
+
+    def session_so_far() -> TryTiming:
+        # Late, as all that is not to be seen at the start.
+        from probetui.cli.session.so_far import SessionSoFar
+
+        return SessionSoFar(record()).try_timing
+
+    return session_so_far
 
 
 def _manifest_reloader(
