@@ -2,7 +2,7 @@
 
     python benchmarks/screen.py [--pods N] [--events N] [--rate HZ] [--seconds S]
                                 [--size 120x40] [--json]
-    python benchmarks/screen.py --sim [--pods N] [--period S] ...
+    python benchmarks/screen.py --sim [--pods N] [--period S] [--cards] ...
 
 The screen runs in a separate process, on a pseudo-terminal. A session without an
 engine publishes snapshots at the given rate, with every probe ticking once a second.
@@ -14,7 +14,7 @@ With `--sim` at 80x24 and a period of ten seconds or more, bytes per second befo
 first key are held against the limit of a calm screen.
 
 With `--sim` it is the whole installed program: `probetui sim` at the pace of the wall's
-clock, with pods of three probes. Its CPU is read from the system (Linux).
+clock, with pods of three probes; with `--cards` it shows cards in place of lanes. Its CPU is read from the system (Linux).
 
 Then the same is done with a bare Textual app: a `DataTable` of as many rows, of which
 as many change as pods tick, and a line that names the chosen one.
@@ -132,6 +132,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--events", type=int, default=0)
     parser.add_argument("--sim", action="store_true", help="the whole program")
     parser.add_argument("--period", type=int, default=1, help="of probes, with --sim")
+    parser.add_argument("--cards", action="store_true", help="no lanes, with --sim")
     parser.add_argument("--rate", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--size", default="120x40")
@@ -236,7 +237,8 @@ def sim_command(home: Path, options: argparse.Namespace) -> list[str]:
     manifest.write_text("---\n".join(pods))
     script.write_text(SIM_SCRIPT)
     program = str(Path(sys.executable).with_name("probetui"))
-    return [program, "sim", "-f", str(manifest), "--script", str(script)]
+    cards = ["--no-lanes"] if options.cards else []
+    return [program, "sim", "-f", str(manifest), "--script", str(script), *cards]
 
 
 def bare_table_command(options: argparse.Namespace) -> list[str]:
