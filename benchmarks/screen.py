@@ -14,7 +14,8 @@ With `--sim` at 80x24 and a period of ten seconds or more, bytes per second befo
 first key are held against the limit of a calm screen.
 
 With `--sim` it is the whole installed program: `probetui sim` at the pace of the wall's
-clock, with pods of three probes; with `--cards` it shows cards in place of lanes. Its CPU is read from the system (Linux).
+clock, with pods of three probes; with `--cards` it shows cards in place of lanes. Its
+CPU is read from the system (Linux).
 
 Then the same is done with a bare Textual app: a `DataTable` of as many rows, of which
 as many change as pods tick, and a line that names the chosen one.

@@ -84,11 +84,24 @@ def lane_line(
     cells: Sequence[LaneCell], marks: LaneMarks, cursor: int | None = None
 ) -> Line:
     """Return a lane as a line, one character a cell; that of the cursor reversed."""
+    if cursor is None or not 0 <= cursor < len(cells):
+        return tuple(_joined(_spans_of(cells, marks)))
     spans = [
-        lane_span(cell, marks, is_chosen=index == cursor)
-        for index, cell in enumerate(cells)
+        *_spans_of(cells[:cursor], marks),
+        lane_span(cells[cursor], marks, is_chosen=True),
+        *_spans_of(cells[cursor + 1 :], marks),
     ]
     return tuple(_joined(spans))
+
+
+def _spans_of(cells: Sequence[LaneCell], marks: LaneMarks) -> Iterator[Span]:
+    """Yield a span for each run of equal cells."""
+    for cell, alike in groupby(cells):
+        yield _repeated(lane_span(cell, marks), sum(1 for _ in alike))
+
+
+def _repeated(span: Span, times: int) -> Span:
+    return span if times == 1 else span._replace(text=span.text * times)
 
 
 def _joined(spans: Iterable[Span]) -> Iterator[Span]:
@@ -152,11 +165,15 @@ def plot_lines(
     """
     lines = dict.fromkeys(level_rows(rows, levels), marks.level)
     lines |= {0: marks.threshold} if levels else {}
+    runs = [(cell, sum(1 for _ in alike)) for cell, alike in groupby(cells)]
     return [
         tuple(
             _joined(
-                _plot_span(cell, marks, rows - 1 - row, rows, lines.get(row, " "))
-                for cell in cells
+                _repeated(
+                    _plot_span(cell, marks, rows - 1 - row, rows, lines.get(row, " ")),
+                    times,
+                )
+                for cell, times in runs
             )
         )
         for row in range(rows)

@@ -8,6 +8,7 @@ from functools import lru_cache
 from msgspec import Struct
 from msgspec.structs import replace
 
+from probetui.analysis.lanes import LaneAxis
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot
 from probetui.k8s.probe import ProbeType
 from probetui.presentation.container.health import container_health
@@ -151,11 +152,10 @@ class ContainerRows(Struct, frozen=True):
 
     def heading(self, order: ContainerOrder) -> StyledLine:
         """Return the headings, the one of the order highlighted."""
-        heading = _heading(self.columns, self.width, self.ellipsis, order)
         if self.is_bare or self.lane_view is None:
-            return heading
-        names = fit(heading, self.lane_view.indent, ellipsis="")
-        return (*names, *styled_line(axis_line(self.lane_view.axis)))
+            return _heading(self.columns, self.width, self.ellipsis, order)
+        lanes = self.lane_view
+        return _lane_heading(self.columns, self.width, order, lanes.indent, lanes.axis)
 
     def order_at(self, x: int) -> ContainerOrder | None:
         """Return the order for a click on a heading at `x`, None if there is none."""
@@ -243,6 +243,18 @@ def _heading(
         for column in columns
     ]
     return row(texts, columns, width, ellipsis=ellipsis)
+
+
+@lru_cache(maxsize=8)
+def _lane_heading(
+    columns: tuple[Column, ...],
+    width: int,
+    order: ContainerOrder,
+    indent: int,
+    axis: LaneAxis,
+) -> StyledLine:
+    names = fit(_heading(columns, width, "", order), indent, ellipsis="")
+    return (*names, *styled_line(axis_line(axis)))
 
 
 def _role_of_heading(column: Column, order: ContainerOrder) -> Role:

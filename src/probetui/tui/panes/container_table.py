@@ -148,6 +148,9 @@ class ContainerTable(Pane):
         self.is_reversed = False
         self.lane_source: LaneSource | None = None
         """What lanes are drawn of, in place of the probes' states; None for these."""
+        self._known_lane_view: (
+            tuple[LaneSource, tuple[float, int, int], LaneView] | None
+        ) = None
         self._shortest_period = _USUAL_PERIOD
         self._wanted_cell_seconds: float | None = None
 
@@ -204,10 +207,18 @@ class ContainerTable(Pane):
     @property
     def lane_view(self) -> LaneView | None:
         """The lanes on their axis, None if there are none."""
-        if self.lane_source is None:
+        source = self.lane_source
+        if source is None:
             return None
-        indent = lane_indent(self.inner_width, self._listed)
-        return self.lane_source.on_axis(self._cell_seconds, indent, self.inner_width)
+        width, seconds = self.inner_width, self._cell_seconds
+        indent = lane_indent(width, self._listed)
+        # Asked for each row, and more often than that for the rows that are visible.
+        about = seconds, indent, width
+        known = self._known_lane_view
+        if known is None or known[0] is not source or known[1] != about:
+            known = source, about, source.on_axis(*about)
+            self._known_lane_view = known
+        return known[2]
 
     def change_cell_time(self, step: int) -> None:
         """Show more time in each cell of the lanes, or with a step of -1 less."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from probetui.analysis.lanes import CELL_SECONDS, ContainerLanes, LaneAxis, Lanes
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot, Snapshot
@@ -47,9 +47,15 @@ class LaneView(Struct, frozen=True):
     at: datetime | None = None
     """The instant of the tick that is looked at, None for the newest."""
 
+    known: dict[tuple[str, str], ContainerLanes] = field(default_factory=dict)
+    """What was drawn already, by pod UID and container name: rows and probes share."""
+
     def cells(self, pod: PodSnapshot, container: ContainerSnapshot) -> ContainerLanes:
         """Return the lane of a container and those of its probes."""
-        return self.lanes.cells(self.axis, self.snapshot, pod, container)
+        key = pod.pod.uid, container.container.name
+        if key not in self.known:
+            self.known[key] = self.lanes.cells(self.axis, self.snapshot, pod, container)
+        return self.known[key]
 
     @property
     def cursor(self) -> int | None:
@@ -70,4 +76,4 @@ class LaneSource(Struct, frozen=True):
         room = max(width - indent, 1)
         axis = LaneAxis.around(self.view.now, cell_seconds, room, self.at)
         marks = lane_marks(is_ascii=self.view.marks.is_ascii)
-        return LaneView(self.lanes, self.snapshot, axis, marks, indent, self.at)
+        return LaneView(self.lanes, self.snapshot, axis, marks, indent, at=self.at)

@@ -374,17 +374,20 @@ class MainScreen(ActionScreen, inherit_bindings=False):
 
     def _look_back(self) -> None:
         """Have lanes drawn of what there is to see, around the selected tick."""
-        self._containers.lane_source = None
         if not self._has_lanes:
+            self._containers.lane_source = None
             return
         view_model, subject = self.ui_state.view_model, self.ui_state.subject
         selected = None if subject is None or subject.cursor is None else subject.tick
-        self._containers.lane_source = LaneSource(
+        source = LaneSource(
             view_model.past.lanes,
             view_model.snapshot,
             view_model.view,
             None if selected is None else selected.timing.started_at,
         )
+        # What was drawn of the same source is known.
+        if source != self._containers.lane_source:
+            self._containers.lane_source = source
 
     @property
     def _follows_trouble(self) -> bool:
