@@ -5,6 +5,7 @@ These are in entries that lie far apart in the journal; this module joins them.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -113,7 +114,7 @@ class ContainerHistory(Struct, frozen=True):
     `image_event` is the newest one about its image, `hook_failures` are the events of
     its hooks that failed. `failing_since` is the first failed start since an instance
     was started. `unfinished` is the newest such entry of each probe; its tick may have
-    ended since.
+    ended since. `pull_error` is why the newest pull that failed did.
     """
 
     instances: tuple[ContainerInstance, ...] = ()
@@ -128,6 +129,7 @@ class ContainerHistory(Struct, frozen=True):
     hook_failures: tuple[EventEntry, ...] = ()
     failing_since: datetime | None = None
     unfinished: tuple[UnfinishedTickEntry, ...] = ()
+    pull_error: str = ""
 
     @property
     def pod_has_ended(self) -> bool:
@@ -225,6 +227,7 @@ Source: kubelet/events/event.go, v1.32.10.
 _NOT_CREATED = frozenset({"ContainerCreating", "PodInitializing"})
 
 PULLING, PULLED = "Pulling", "Pulled"
+_PULL_FAILED = re.compile(r'Failed to pull image "[^"]*": ')
 _IMAGE_EVENTS = frozenset(
     {PULLING, PULLED, "Failed", "ErrImageNeverPull", "InspectFailed"}
 )
@@ -248,6 +251,7 @@ class _Collected(Struct):
     image_event: EventEntry | None = None
     failing_since: datetime | None = None
     unfinished: dict[ProbeType, UnfinishedTickEntry] = field(default_factory=dict)
+    pull_error: str = ""
     hook_failures: deque[EventEntry] = field(
         default_factory=lambda: deque(maxlen=MAX_HOOK_FAILURES)
     )
@@ -329,6 +333,7 @@ class ContainerHistories:
             tuple(known.hook_failures),
             known.failing_since,
             tuple(known.unfinished.values()),
+            known.pull_error,
         )
 
     def pod(self, pod_uid: str, pod_name: str) -> PodHistory:
@@ -438,6 +443,8 @@ class ContainerHistories:
         if event.reason in _IMAGE_EVENTS:
             known = self._collected_of(container)
             known.image_event = entry
+            if (failed := _PULL_FAILED.match(event.message)) is not None:
+                known.pull_error = event.message[failed.end() :]
             if event.reason not in {PULLING, PULLED}:
                 known.failing_since = known.failing_since or entry.at
         elif event.reason in {FAILED_POST_START, FAILED_PRE_STOP}:

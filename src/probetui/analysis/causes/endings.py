@@ -17,7 +17,7 @@ from probetui.analysis.container_history import (
     FAILED_PRE_STOP,
     ContainerInstance,
 )
-from probetui.k8s.probe import ProbeType, SleepAction
+from probetui.k8s.probe import ProbeType, SleepAction, TCPSocketAction
 from probetui.k8s.runtime import START_ERRORS
 from probetui.k8s.status import Terminated
 from probetui.kubelet.journal import (
@@ -166,6 +166,9 @@ def _hook_failed(case: WhyCase, instance: ContainerInstance) -> Cause | None:
     if stop is None or stop.reason != KillReason.FAILED_POST_START_HOOK:
         return None
     end = stop.at
+    message = next(case.hook_failures(FAILED_POST_START, instance), "")
+    if isinstance(case.container.post_start, TCPSocketAction):
+        message = "a hook may have tcpSocket, and the kubelet cannot run it"
     return case.cause(
         CauseKind.KILLED_BY_POST_START_HOOK,
         end,
@@ -174,7 +177,7 @@ def _hook_failed(case: WhyCase, instance: ContainerInstance) -> Cause | None:
         hook=HookType.POST_START,
         evidence=Evidence(
             instance=instance,
-            message=next(case.hook_failures(FAILED_POST_START, instance), ""),
+            message=message,
         ),
     )
 

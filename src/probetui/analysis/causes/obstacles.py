@@ -82,7 +82,9 @@ def own_reason(case: WhyCase) -> Cause | None:
     waiting = case.waiting
     if waiting.reason not in _BY_REASON:
         # The next status has the reason; the event of the failure comes before it.
-        waiting = Waiting(_failure_of_image(case))
+        reason = _failure_of_image(case)
+        is_pull = _BY_REASON.get(reason) is CauseKind.IMAGE_PULL_FAILED
+        waiting = Waiting(reason, case.history.pull_error if is_pull else "")
     if waiting.reason not in _BY_REASON:
         return None
     return _obstacle(case, waiting)

@@ -62,7 +62,7 @@ def final_exit(case: WhyCase) -> Cause | None:
         return _not_restarted(case, CauseKind.INIT_CONTAINER_COMPLETED, because)
     if is_restarted_after(case.pod, container, code):
         return None
-    if _is_being_restarted(case, last):
+    if _is_being_restarted(case, last) or (case.is_over and _ended_with_pod(because)):
         return None
     policy = effective_restart_policy(case.pod, container)
     kind = (
@@ -71,6 +71,11 @@ def final_exit(case: WhyCase) -> Cause | None:
         else CauseKind.RESTART_POLICY_ON_FAILURE
     )
     return _not_restarted(case, kind, because)
+
+
+def _ended_with_pod(end: Cause) -> bool:
+    """Return whether an instance was stopped as its pod failed, whatever its code."""
+    return end.kind in {CauseKind.KILLED_BY_DEADLINE, CauseKind.KILLED_BY_DRAIN}
 
 
 def _is_being_restarted(case: WhyCase, last: ContainerInstance) -> bool:

@@ -6,7 +6,8 @@ in the present, or in the past for what was so until a pod was deleted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct
@@ -173,10 +174,20 @@ def pull_clause(cause: Cause, words: Words, its: str) -> str:
 
 def _image_not_pulled(cause: Cause, words: Words) -> str:
     image = words.view.safe(cause.subject.name)
+    message = cause.evidence.message
+    needs = ""
+    if any(word in message.lower() for word in _REFUSED_BY_REGISTRY):
+        needs = (
+            "; the registry wants credentials, those of imagePullSecrets, or has no "
+            "such repository"
+        )
     return (
         f"{_absent(cause, words)}: its image {image} could not be pulled"
-        f"{_reason(cause)}{words.said(cause.evidence.message)}"
+        f"{_reason(cause)}{words.said(message)}{needs}"
     )
+
+
+_REFUSED_BY_REGISTRY = ("unauthorized", "denied", "authentication required")
 
 
 def _image_never_pulled(cause: Cause, words: Words) -> str:
@@ -203,8 +214,48 @@ def _not_started(_cause: Cause, words: Words) -> str:
 
 
 def _start_error(cause: Cause, words: Words) -> str:
-    said = words.said(cause.evidence.message)
+    message = cause.evidence.message
+    said = f"{words.said(message)}{_why_not_started(message, words)}"
     return f"could not be started{_reason(cause)}{said}"
+
+
+_START_ERRORS: Sequence[tuple[re.Pattern[str], str]] = (
+    (
+        re.compile(r'exec: "(\S+\s[^"]*)": .*(?:not found|no such file)'),
+        (
+            'the whole of "{}" is looked up as one program: each word of a command is '
+            "an item of its own"
+        ),
+    ),
+    (
+        re.compile(r'exec: "([^"]+)": (?:executable file not found|stat \S+: no such)'),
+        "{} is not in the image",
+    ),
+    (
+        re.compile(r'exec: "([^"]+)": permission denied'),
+        (
+            "{} is in the image, and may not be executed: it lacks the mode x, or the "
+            "container's user may not"
+        ),
+    ),
+    (re.compile(r"exec format error()"), "the image is one for another processor"),
+    (
+        re.compile(r'chdir to cwd \("([^"]+)"\)'),
+        "workingDir {} is not there, or the container's user may not enter it",
+    ),
+    (
+        re.compile(r"(?:not a directory|is a directory)()(?=.*mount)", re.IGNORECASE),
+        "a file and a directory are mounted on each other: subPath mounts a file alone",
+    ),
+)
+"""What a runtime's error means, with what it is about."""
+
+
+def _why_not_started(message: str, words: Words) -> str:
+    for pattern, meaning in _START_ERRORS:
+        if match := pattern.search(message):
+            return f"; {meaning.format(words.view.safe(match[1]))}"
+    return ""
 
 
 def _hook_runs(cause: Cause, words: Words) -> str:
@@ -447,11 +498,6 @@ def _out_of_memory(cause: Cause, words: Words) -> str:
     )
 
 
-def _start_failed(cause: Cause, words: Words) -> str:
-    said = words.said(cause.evidence.message)
-    return f"could not be started{_reason(cause)}{said}"
-
-
 def _exited(cause: Cause, words: Words) -> str:
     end = f"{_when_it_ended(cause, words)}{_printed(cause, words)}"
     return f"exited by itself with {_code(cause)}{end}{_what_it_means(cause)}"
@@ -663,7 +709,7 @@ _PREDICATES: Mapping[CauseKind, Predicate] = {
     **dict.fromkeys(_KILLS, _killed),
     K.KILLED_BY_ANOTHER: _killed_by_another,
     K.OOM_KILLED: _out_of_memory,
-    K.START_FAILED: _start_failed,
+    K.START_FAILED: _start_error,
     K.COMPLETED: _exited,
     K.EXITED: _exited,
     K.ENDED_BY_SIGNAL: _crashed,
