@@ -24,7 +24,7 @@ from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import Operation, PullImage, Relist, RunHook
 from probetui.kubelet_rules import VERSIONS, rules_for_kubelet
 from tests.builders import a_container, a_pod, a_probe, at
-from tests.cases.truth import Observed, untruths
+from tests.cases.truth import Observed, of_summary, untruths
 from tests.drive.engine_bench import FAILS, EngineBench, always, probing
 from tests.drive.random_sessions import (
     INTERVENTIONS,
@@ -185,6 +185,14 @@ def test_no_answer_is_untrue(name: str) -> None:
     end, lives = an_end(name)
     for observed in instants(end, lives, RestartPolicy.ALWAYS, "1.36", 7):
         assert_true(observed)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_summary_is_untrue(name: str) -> None:
+    end, lives = an_end(name)
+    for observed in instants(end, lives, RestartPolicy.ALWAYS, "1.36", 22):
+        wrong = next(of_summary(observed), None)
+        assert wrong is None, wrong
 
 
 @pytest.mark.sweep

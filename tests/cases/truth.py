@@ -16,16 +16,21 @@ from probetui.analysis.causes.answer import explain, last_endings
 from probetui.analysis.causes.cause import Cause, WhyAnswer
 from probetui.analysis.causes.kinds import CauseKind
 from probetui.analysis.container_history import SessionHistory
+from probetui.analysis.session_summary import summarize_session
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import (
+    ContainerEntry,
+    ExitCause,
     JournalEntry,
+    LifecycleStep,
     NoteEntry,
     PodGoneEntry,
     StatusEntry,
 )
 from probetui.kubelet_rules import KubeletRules
 from probetui.presentation.cause.answer import answer_clause, explain_answer
+from probetui.presentation.cause.summary import summary_lines
 from probetui.presentation.container.why import explain_container
 from probetui.presentation.text.view import TimeFormatter, View
 from probetui.presentation.tick.why import WhyContext
@@ -280,6 +285,7 @@ _NOT_READY = frozenset(
         K.STARTUP_PROBE_FAILS,
     }
 )
+_SUMMARY_LINES = 6
 _PATIENCE = 5.0
 """Seconds in which the kubelet comes to a new pod, and goes on after a container."""
 _STOPPED_WITHIN = timedelta(seconds=1)
@@ -341,8 +347,7 @@ def _of_text(answer: WhyAnswer, text: str) -> Iterator[str]:
     for line in lines:
         if UNFIT.search(line.strip()):
             yield f"no sentence: {line!r}"
-    claims = [line for line in lines if not line.startswith("because ")]
-    if len(set(claims)) < len(claims):
+    if len(set(lines)) < len(lines):
         yield "a line stands twice"
     head = lines[0].partition(", because ")[0]
     if answer.before is None:
@@ -386,8 +391,7 @@ def _of_details(
     )
     paragraphs = explain_container(context, None)
     whole = [line for told in paragraphs for line in told.sentences]
-    lines = [line for line in whole if not line.startswith("because ")]
-    if repeated := {line for line in lines if lines.count(line) > 1}:
+    if repeated := {line for line in whole if whole.count(line) > 1}:
         yield f"a line stands twice in the whole answer: {repeated}"
     for told in paragraphs[1 if answer.before is None else 0 :]:
         if not told.subject.startswith(("Exit of", "Stop of")):
@@ -404,6 +408,30 @@ def _of_details(
         everything = "\n".join((*(told.subject for told in paragraphs), *whole))
         if re.search(one, everything) and re.search(other, everything):
             yield f"{one} beside {other}: {everything}"
+
+
+def of_summary(observed: Observed) -> Iterator[str]:
+    """Yield what is wrong with the summary of a session that ends at an instant."""
+    now, pods = observed.now, observed.pods
+    began = observed.entries[0].at if observed.entries else now
+    summary = summarize_session(observed.entries, pods, began, now, observed.rules)
+    view = View(TimeFormatter(now, now, zone=UTC), rules=observed.rules)
+    lines = [*summary_lines(summary, pods, view, "/record", is_last=True)]
+    text = "\n".join(lines)
+    if len(set(lines)) < len(lines) or len(lines) != _SUMMARY_LINES:
+        yield f"a line stands twice, or is missing: {text}"
+    if any(map(UNFIT.search, lines[:2])):
+        yield f"no sentence: {text}"
+    ended = [
+        entry
+        for entry in observed.entries
+        if isinstance(entry, ContainerEntry)
+        and entry.what is LifecycleStep.EXITED
+        and entry.exit_code
+        and entry.by is not ExitCause.DELETE
+    ]
+    if ended and summary.worst is None:
+        yield f"something failed: {text}"
 
 
 def _text(answer: WhyAnswer, pod: Pod, container: Container, observed: Observed) -> str:

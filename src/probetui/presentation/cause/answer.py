@@ -97,13 +97,14 @@ def explain_answer(answer: WhyAnswer, name: str, view: View) -> Iterator[Explana
     if answer.before is not None:
         past = past_words(answer, view)
         lead = _lead(name, answer.before, past)
+        why = tuple(_because(answer.before, past))
         yield Explanation(
             lead,
             (
-                *_because(answer.before, past),
+                *why,
                 f"That was so until its pod was deleted{present.at(answer.now.since)}.",
                 *_late_stop(answer.now, present),
-                *_last_end(answer, present),
+                *(line for line in _last_end(answer, present) if line not in why),
             ),
         )
         return
@@ -122,13 +123,10 @@ def explain_answer(answer: WhyAnswer, name: str, view: View) -> Iterator[Explana
             ),
         )
         return
+    said = (*_because(answer.now, present), *_outlook(answer, view))
     yield Explanation(
         _lead(name, answer.now, present),
-        (
-            *_because(answer.now, present),
-            *_outlook(answer, view),
-            *_last_end(answer, present),
-        ),
+        (*said, *(line for line in _last_end(answer, present) if line not in said)),
     )
 
 
