@@ -19,11 +19,11 @@ from probetui.analysis.causes.rows import Row
 from probetui.analysis.container_history import ContainerInstance
 from probetui.k8s.pod import RestartPolicy
 from probetui.k8s.status import PodPhase
-from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.journal import PROBE_CAUSES, BackoffEntry, ExitCause
 from probetui.kubelet.kuberuntime.restart import (
     effective_restart_policy,
     is_restarted_after,
+    resets_window,
     restarts_all_after,
 )
 
@@ -215,7 +215,7 @@ def _has_lasted(instance: ContainerInstance, decision: BackoffEntry) -> bool:
     """Return whether an instance ran long enough to reset the window."""
     if instance.started_at is None or decision.since is None:
         return False
-    return decision.since - instance.started_at > KubeletConfig().backoff_expiry
+    return resets_window(decision.since - instance.started_at)
 
 
 def _is_of_before(decision: BackoffEntry | None, instance: ContainerInstance) -> bool:

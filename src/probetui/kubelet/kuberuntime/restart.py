@@ -145,6 +145,11 @@ def could_restart_all(pod: Pod) -> bool:
     )
 
 
+def resets_window(length: timedelta) -> bool:
+    """Return whether an instance that ran for so long resets the back-off."""
+    return length > _CONFIG.backoff_expiry
+
+
 def restarts_all_after(container: Container, exit_code: int) -> bool:
     """Return whether this exit code restarts all containers."""
     matching = (rule for rule in container.restart_rules if rule.matches(exit_code))
