@@ -7,8 +7,8 @@ well, `pytest --rest` what both leave out, `pytest --all` everything. If files, 
 
 `PROBETUI_REQUIRE_ENGINES` is a comma-separated list of required engines: without its
 engine a test then fails instead of being skipped. Tools (tmux, curl, kubectl,
-asciinema, chromium) can be listed too; all of them are required as soon as one engine
-is, and wherever `CI` is set.
+asciinema, chromium, prometheus) can be listed too; all of them are required as soon as
+one engine is, and wherever `CI` is set.
 
 Quick tests run in parallel on all cores. The rest mostly waits for engines, the
 installed program or the clock: six processes run it, a file at a time.
@@ -82,7 +82,7 @@ REQUIRED_ENGINES = frozenset(
 )
 
 
-TOOLS = frozenset({"tmux", "curl", "kubectl", "asciinema", "chromium"})
+TOOLS = frozenset({"tmux", "curl", "kubectl", "asciinema", "chromium", "prometheus"})
 
 
 @pytest.fixture(autouse=True)
@@ -173,6 +173,7 @@ LEFT_OUT_BY_MARKER = {
     "curl": "need curl",
     "asciinema": "need asciinema",
     "chromium": "need chromium",
+    "prometheus": "need prometheus",
     "kubectl": "need kubectl",
     "e2e": "run the installed program",
     "live": "run against the clock for minutes",

@@ -1,0 +1,653 @@
+"""The containers of a cluster that a store knows something of, and their samples.
+
+Two steps: queries that the store answers from aggregates find the candidates, whose
+probes failed, which were restarted or became not ready; only of these the raw samples
+are read, some pods and hours at a time.
+
+Without honorLabels the labels of the exporter win, and those of the pod are `exported_`
+ones. An HA pair stores everything twice, with another label: the series with the most
+samples counts, others only where it has none.
+
+Source: kube-state-metrics docs/metrics/workload/pod-metrics.md, v2.16.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from msgspec import Struct, field
+
+from probetui.cluster.observe.probe_counters import ProbeCounts
+from probetui.cluster.observe.sampled_container import (
+    ContainerSamples,
+    CountsSample,
+    Sample,
+)
+from probetui.cluster.prometheus.client import (
+    Series,
+    StoreClient,
+    StoreError,
+    TooMuchError,
+)
+from probetui.cluster.prometheus.selectors import (
+    is_one_of,
+    matchers,
+    range_of,
+    selector,
+)
+from probetui.k8s.probe import ProbeType
+
+COUNTER = "prober_probe_total"
+_DURATIONS = "prober_probe_duration_seconds_bucket"
+_RESTARTS = "kube_pod_container_status_restarts_total"
+_READY = "kube_pod_container_status_ready"
+_STATES = (
+    "kube_pod_(init_)?container_status_(restarts_total|ready|last_terminated_reason"
+    "|last_terminated_exitcode|last_terminated_timestamp)"
+    "|kube_pod_(created|deletion_timestamp|owner)"
+)
+_OURS = ("namespace", "pod", "container")
+_IDENTITY = frozenset(
+    {*_OURS, *(f"exported_{name}" for name in _OURS), "uid", "pod_uid"}
+)
+_BY = ", ".join(sorted(_IDENTITY))
+_OF_RESULTS = frozenset({"probe_type", "result"})
+_RESULTS = {"successful": 0, "failed": 1}
+_TYPES = {kind.value: kind for kind in ProbeType}
+
+_DAY = 86_400.0
+_HOURS = 6 * 3_600.0
+_SHORTEST = 300.0
+"""A time that is refused is asked for in halves, down to this."""
+
+_PODS_AT_ONCE = 10
+_QUERIES_AT_ONCE = 4
+
+SCRAPE_ADVICE = (
+    "is /metrics/probes of the kubelets scraped? An endpoint of a ServiceMonitor for "
+    "it: {port: https-metrics, scheme: https, path: /metrics/probes, honorLabels: "
+    "true, bearerTokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token, "
+    "tlsConfig: {insecureSkipVerify: true}}"
+)
+
+
+class ContainerName(NamedTuple):
+    """Which container is meant."""
+
+    namespace: str
+    pod: str
+    uid: str
+    container: str
+
+
+class LastEnd(Struct, frozen=True):
+    """How the last ended instance ended; `at` is in Unix seconds."""
+
+    at: float | None = None
+    reason: str = ""
+    exit_code: int | None = None
+
+
+class StoredContainer(Struct, frozen=True):
+    """What a store has of one container.
+
+    Attributes:
+        owner: kind and name of the object that made the pod, empty if not known.
+        successes_by: of each probe type, how many successes took at most so many
+            seconds, by the upper bounds of the buckets.
+    """
+
+    name: ContainerName
+    owner: tuple[str, str]
+    samples: ContainerSamples
+    last_end: LastEnd
+    successes_by: Mapping[ProbeType, Mapping[float, float]]
+
+
+class FleetQuery(Struct, frozen=True):
+    """What is asked: a time in Unix seconds, labels of the store, a namespace.
+
+    `pod` and `container` are empty for all.
+    """
+
+    begin: float
+    end: float
+    labels: Mapping[str, str] = field(default_factory=dict)
+    namespace: str = ""
+    pod: str = ""
+    container: str = ""
+
+
+class FleetStore:
+    """Reads containers from a store.
+
+    Args:
+        client: the store.
+        query: what is asked.
+
+    Attributes:
+        holes: what could not be answered, each once.
+        containers: how many containers with probes there are at the end of the time.
+        on_progress: called with how many of how many parts have been read.
+    """
+
+    def __init__(self, client: StoreClient, query: FleetQuery) -> None:
+        self._client = client
+        self._query = query
+        self._turns = asyncio.Semaphore(_QUERIES_AT_ONCE)
+        self._matchers: dict[str, list[str]] = {}
+        self._found: set[str] = set()
+        self.holes: dict[str, None] = {}
+        self.containers = 0
+        self.on_progress: Callable[[int, int], None] = _do_nothing
+
+    async def find(self) -> list[ContainerName]:
+        """Return the candidates, each once.
+
+        Raises:
+            StoreError: the store cannot be asked, or has neither metric.
+        """
+        probed = await self._find_metric(COUNTER)
+        known = await self._find_metric(_READY)
+        if not probed and not known:
+            raise StoreError(
+                f"{self._client.shown_url} has no series {COUNTER} and none {_READY}"
+                f"{self._where()} (tried `{self._existence(COUNTER)}`): {SCRAPE_ADVICE}"
+            )
+        if not probed:
+            self._note(f"no series {COUNTER}{self._where()}: {SCRAPE_ADVICE}")
+        if not known:
+            self._note(
+                f"no series {_READY}{self._where()}: without kube-state-metrics "
+                "restarts and readiness are not known"
+            )
+        self.containers = await self._count(COUNTER if probed else _READY)
+        found: dict[ContainerName, None] = {}
+        for begin, end in _parts(self._query.begin, self._query.end, _DAY):
+            for promql in self._candidate_queries(end - begin):
+                for series in await self._ask(promql, end):
+                    name = _container_name(series.labels)
+                    if name.container and self._is_wanted(name):
+                        found[name] = None
+        return [*found]
+
+    async def read(self, names: Sequence[ContainerName]) -> list[StoredContainer]:
+        """Read the samples of containers; what cannot be read is a hole."""
+        pods = sorted({name[:3] for name in names})
+        days = max((self._query.end - self._query.begin) / _DAY, 1)
+        at_once = max(int(_PODS_AT_ONCE / days), 1)
+        batches = [pods[at : at + at_once] for at in range(0, len(pods), at_once)]
+        wanted = set(names)
+        done = 0
+        self.on_progress(0, len(batches))
+
+        async def read(batch: Sequence[tuple[str, str, str]]) -> list[StoredContainer]:
+            nonlocal done
+            async with self._turns:
+                stored = await self._read_pods(batch)
+            done += 1
+            self.on_progress(done, len(batches))
+            return [container for container in stored if container.name in wanted]
+
+        async with asyncio.TaskGroup() as tasks:
+            reading = [tasks.create_task(read(batch)) for batch in batches]
+        return [container for task in reading for container in task.result()]
+
+    # -- queries
+
+    def _where(self) -> str:
+        """Return the labels that are asked for, for messages."""
+        labels = [*matchers(self._query.labels)]
+        if self._query.namespace:
+            labels += matchers({"namespace": self._query.namespace})
+        return f" with {', '.join(labels)}" if labels else ""
+
+    def _existence(self, metric: str) -> str:
+        wanted = matchers(self._query.labels)
+        return f"group by (namespace, exported_namespace) ({selector(metric, wanted)})"
+
+    async def _find_metric(self, metric: str) -> bool:
+        """Return whether a metric is there, and learn what its labels are called."""
+        query = self._query
+        found = await self._client.query(self._existence(metric), query.end)
+        if not found:
+            # It may have ended; what a store hides of the last seconds is no reason.
+            wanted = matchers(query.labels)
+            seconds = min(query.end - query.begin, _DAY)
+            promql = (
+                "group by (namespace, exported_namespace) (last_over_time("
+                f"{selector(metric, wanted, seconds)}))"
+            )
+            found = await self._client.query(promql, query.end)
+        is_exported = any(series.labels.get("exported_namespace") for series in found)
+        wanted = matchers(query.labels)
+        if query.namespace:
+            name = "exported_namespace" if is_exported else "namespace"
+            wanted += matchers({name: query.namespace})
+        self._matchers[metric] = wanted
+        if found:
+            self._found.add(metric)
+        return bool(found)
+
+    async def _count(self, metric: str) -> int:
+        wanted = self._matchers[metric]
+        promql = f"count(count by ({_BY}) ({selector(metric, wanted)}))"
+        counted = await self._ask(promql, self._query.end)
+        return int(counted[0].values[-1][1]) if counted and counted[0].values else 0
+
+    def _candidate_queries(
+        self,
+        seconds: float,
+    ) -> Iterator[str]:
+        """Yield queries for what failed, restarted or became not ready in a time."""
+        if COUNTER in self._found:
+            wanted = [
+                *self._matchers[COUNTER],
+                'result="failed"',
+                'probe_type=~"Liveness|Startup"',
+            ]
+            yield _rose(COUNTER, wanted, seconds)
+        if _READY in self._found:
+            wanted = self._matchers[_READY]
+            yield _rose(_RESTARTS, wanted, seconds)
+            samples = selector(_READY, wanted, seconds)
+            # To become ready once is to start.
+            yield f"group by ({_BY}) (changes({samples}) > 1)"
+            yield f"group by ({_BY}) (max_over_time({samples}) == 0)"
+
+    def _is_wanted(self, name: ContainerName) -> bool:
+        query = self._query
+        return (
+            (not query.namespace or name.namespace == query.namespace)
+            and (not query.pod or name.pod == query.pod)
+            and (not query.container or name.container == query.container)
+        )
+
+    async def _ask(self, promql: str, at: float) -> list[Series]:
+        """Ask, and note what is refused or was no number."""
+        try:
+            answer = await self._client.query(promql, at)
+        except TooMuchError as error:
+            self._note(str(error))
+            return []
+        self._note_dropped(answer)
+        return answer
+
+    def _note_dropped(self, answer: Iterable[Series]) -> None:
+        for series in answer:
+            if series.dropped:
+                name = series.name or "a series"
+                self._note(f"samples of {name} are no numbers and are left out")
+
+    def _note(self, text: str) -> None:
+        self.holes[text] = None
+
+    async def _samples(self, promql_of: Callable[[float], str]) -> list[Series]:
+        """Return raw samples of the whole time, joined from parts of it."""
+        joined: dict[tuple[str, frozenset[tuple[str, str]]], list[tuple[float, float]]]
+        joined = defaultdict(list)
+        parts = [*_parts(self._query.begin, self._query.end, _HOURS)]
+        parts.reverse()
+        while parts:
+            begin, end = parts.pop()
+            try:
+                # Whether a range has its first instant differs between versions.
+                answer = await self._client.query(promql_of(end - begin + 0.001), end)
+            except TooMuchError as error:
+                if end - begin <= _SHORTEST:
+                    self._note(str(error))
+                    continue
+                middle = (begin + end) / 2
+                parts += [(middle, end), (begin, middle)]
+                continue
+            self._note_dropped(answer)
+            for series in answer:
+                values = joined[series.name, frozenset(series.labels.items())]
+                last = values[-1][0] if values else -math.inf
+                values += (pair for pair in series.values if pair[0] > last)
+        return [
+            Series(name, dict(labels), values)
+            for (name, labels), values in joined.items()
+        ]
+
+    async def _read_pods(
+        self, pods: Sequence[tuple[str, str, str]]
+    ) -> list[StoredContainer]:
+        uids = is_one_of(sorted({uid for _, _, uid in pods if uid}))
+        labels = matchers(self._query.labels)
+        counted = await self._samples(
+            lambda seconds: selector(COUNTER, [*labels, f"pod_uid=~{uids}"], seconds)
+        )
+        states = await self._samples(
+            lambda seconds: selector(
+                "", [*labels, f'__name__=~"{_STATES}"', f"uid=~{uids}"], seconds
+            )
+        )
+        names = is_one_of(sorted({pod for _, pod, _ in pods}))
+        durations: list[tuple[Series, bool]] = []
+        is_exported = any("exported_pod" in series.labels for series in counted)
+        wanted = [*labels, f"{'exported_' if is_exported else ''}pod=~{names}"]
+        if counted:
+            seconds = self._query.end - self._query.begin
+            promql = f"last_over_time({selector(_DURATIONS, wanted, seconds)})"
+            ended = await self._ask(promql, self._query.end)
+            begun = await self._ask(selector(_DURATIONS, wanted), self._query.begin)
+            durations = [(series, True) for series in ended]
+            durations += [(series, False) for series in begun]
+        return [*_containers(self._query.begin, counted, states, durations)]
+
+
+def _rose(metric: str, wanted: Sequence[str], seconds: float) -> str:
+    """Return a query for the counters that rose in a time, or appeared in it.
+
+    `increase()` would not see the latter.
+    """
+    samples = selector(metric, wanted, seconds)
+    before = f"{selector(metric, wanted)} offset {range_of(seconds)}"
+    return (
+        f"group by ({_BY}) (changes({samples}) > 0 or "
+        f"(last_over_time({samples}) > 0 unless {before}))"
+    )
+
+
+def _parts(begin: float, end: float, length: float) -> Iterator[tuple[float, float]]:
+    """Yield a time in parts of at most a length, oldest first."""
+    count = max(math.ceil((end - begin) / length), 1)
+    step = (end - begin) / count
+    for number in range(count):
+        yield begin + number * step, begin + (number + 1) * step
+
+
+def _do_nothing(_done: int, _all: int) -> None:
+    """Ignore progress."""
+
+
+# -- series to containers
+
+
+def _own(labels: Mapping[str, str], name: str) -> str:
+    """Return a label of the pod's, whatever the exporter's is."""
+    return labels.get(f"exported_{name}") or labels.get(name, "")
+
+
+def _container_name(labels: Mapping[str, str]) -> ContainerName:
+    uid = labels.get("pod_uid") or labels.get("uid", "")
+    namespace, pod, container = (_own(labels, name) for name in _OURS)
+    return ContainerName(namespace, pod, uid, container)
+
+
+_Source = frozenset[tuple[str, str]]
+"""The labels of a series that are not of its subject: who scraped what for whom."""
+
+
+def _source(labels: Mapping[str, str], of_metric: frozenset[str]) -> _Source:
+    ignored = _IDENTITY | of_metric
+    return frozenset(item for item in labels.items() if item[0] not in ignored)
+
+
+class _Scraped(NamedTuple):
+    """The counters of a worker as one source has them, by time."""
+
+    source: _Source
+    at: Sequence[float]
+    counts: Sequence[ProbeCounts]
+
+
+class _Processes:
+    """What the counters of one source say about the process that has them.
+
+    Counters of others of the same scrapes show whether a kubelet was restarted, where
+    those of one worker could have caught up.
+    """
+
+    def __init__(self, scraped: Iterable[_Scraped]) -> None:
+        self._ended: set[tuple[_Source, float, float]] = set()
+        self._same: set[tuple[_Source, float, float]] = set()
+        times: dict[_Source, set[float]] = defaultdict(set)
+        for source, at, counts in scraped:
+            times[source].update(at)
+            pairs = zip(pairwise(at), pairwise(counts), strict=True)
+            for (begin, end), (was, now) in pairs:
+                if now.successes < was.successes or now.failures < was.failures:
+                    self._ended.add((source, begin, end))
+                elif now.total > end - begin + 2:
+                    # More than a probe each second has in that time.
+                    self._same.add((source, begin, end))
+        self._times = {source: sorted(of_it) for source, of_it in times.items()}
+
+    def is_same(self, source: _Source, begin: float, end: float) -> bool | None:
+        """Return whether the process of a scrape is that of the one before."""
+        if (source, begin, end) in self._ended:
+            return False
+        return True if (source, begin, end) in self._same else None
+
+    def last_between(self, source: _Source, begin: float, end: float) -> float | None:
+        """Return the last scrape between two instants, None without one."""
+        times = self._times[source]
+        at = bisect_left(times, end) - 1
+        return times[at] if at >= bisect_right(times, begin) else None
+
+
+def _containers(
+    begin: float,
+    counted: Sequence[Series],
+    states: Sequence[Series],
+    durations: Sequence[tuple[Series, bool]],
+) -> Iterator[StoredContainer]:
+    scraped = _scraped(counted)
+    processes = _Processes(each for of_it in scraped.values() for each in of_it)
+    status = _States(states)
+    successes = _successes(durations)
+    names = {name for name, _ in scraped} | set(status.containers())
+    for name in sorted(names):
+        probes = {
+            kind: tuple(_probe_samples(of_it, processes))
+            for (own_name, kind), of_it in scraped.items()
+            if own_name == name
+        }
+        yield StoredContainer(
+            name,
+            status.owner(name),
+            ContainerSamples(
+                begin,
+                probes,
+                status.values(name, "restarts_total"),
+                status.values(name, "ready"),
+                status.created_at(name),
+                status.alive_until(name),
+            ),
+            status.last_end(name),
+            {
+                kind: by_bound
+                for kind in ProbeType
+                if (by_bound := successes.get((name[:2], name.container, kind)))
+            },
+        )
+
+
+def _scraped(
+    counted: Sequence[Series],
+) -> dict[tuple[ContainerName, ProbeType], list[_Scraped]]:
+    """Return the counters of each worker, by the sources that have them."""
+    values: dict[tuple[ContainerName, ProbeType], dict[_Source, dict[float, list[int]]]]
+    values = defaultdict(lambda: defaultdict(lambda: defaultdict(lambda: [0, 0])))
+    for series in counted:
+        labels = series.labels
+        kind = _TYPES.get(labels.get("probe_type", ""))
+        place = _RESULTS.get(labels.get("result", ""))
+        if kind is None or place is None:
+            continue
+        name = _container_name(labels)
+        by_time = values[name, kind][_source(labels, _OF_RESULTS)]
+        for at, value in series.values:
+            by_time[at][place] = int(value)
+    return {
+        key: [
+            _Scraped(
+                source,
+                [*sorted(by_time)],
+                [ProbeCounts(*by_time[at]) for at in sorted(by_time)],
+            )
+            for source, by_time in by_source.items()
+        ]
+        for key, by_source in values.items()
+    }
+
+
+def _probe_samples(
+    scraped: Sequence[_Scraped], processes: _Processes
+) -> Iterator[CountsSample]:
+    """Yield the samples of one worker, of the source that has the most of them.
+
+    Two sources cannot be mixed: each has the time at which it asked, not that of the
+    answer.
+    """
+    chosen: list[_Scraped] = []
+    for each in sorted(scraped, key=lambda one: -len(one.at)):
+        if all(each.at[-1] < one.at[0] or each.at[0] > one.at[-1] for one in chosen):
+            chosen.append(each)
+    chosen.sort(key=lambda one: one.at[0])
+    before: float | None = None
+    for source, times, all_counts in chosen:
+        for at, counts in zip(times, all_counts, strict=True):
+            absent_at = processes.last_between(
+                source, -math.inf if before is None else before, at
+            )
+            is_same = None
+            if absent_at is not None:
+                yield CountsSample(absent_at, None)
+            elif before is not None:
+                is_same = processes.is_same(source, before, at)
+            yield CountsSample(at, counts, is_same)
+            before = at
+
+
+class _States:
+    """The series of kube-state-metrics, by pod and container."""
+
+    def __init__(self, states: Sequence[Series]) -> None:
+        self._of_containers: dict[tuple[ContainerName, str], list[Series]]
+        self._of_containers = defaultdict(list)
+        self._of_pods: dict[tuple[str, str, str], list[Series]] = defaultdict(list)
+        self._uids: dict[tuple[str, str], str] = {}
+        for series in states:
+            name = _container_name(series.labels)
+            self._uids[name[:2]] = name.uid
+            if name.container and "container_status_" in series.name:
+                what = series.name.rpartition("container_status_")[2]
+                self._of_containers[name, what].append(series)
+            self._of_pods[name.uid, series.name, ""].append(series)
+
+    def containers(self) -> Iterator[ContainerName]:
+        """Yield the containers that have a status."""
+        for name, what in self._of_containers:
+            if what == "restarts_total":
+                yield name
+
+    def values(self, name: ContainerName, what: str) -> tuple[Sample, ...]:
+        """Return the samples of one source: that which has the most."""
+        found = self._of_containers.get((self._with_uid(name), what), ())
+        most = max(found, key=lambda series: len(series.values), default=None)
+        return () if most is None else tuple(Sample(*pair) for pair in most.values)
+
+    def created_at(self, name: ContainerName) -> float | None:
+        """Return when the pod was created."""
+        found = self._pod_series(name, "kube_pod_created")
+        return found[0].values[-1][1] if found else None
+
+    def alive_until(self, name: ContainerName) -> float:
+        """Return the last sample that shows the pod, and no deletion of it."""
+        shown = [sample.at for sample in self.values(name, "restarts_total")]
+        deleted = self._pod_series(name, "kube_pod_deletion_timestamp")
+        until = min((series.values[0][0] for series in deleted), default=math.inf)
+        return max((at for at in shown if at < until), default=-math.inf)
+
+    def owner(self, name: ContainerName) -> tuple[str, str]:
+        """Return kind and name of what made the pod, both empty if not known."""
+        for series in self._pod_series(name, "kube_pod_owner"):
+            kind = series.labels.get("owner_kind", "")
+            owner = series.labels.get("owner_name", "")
+            if kind not in {"", "<none>"}:
+                return kind, owner
+        return "", ""
+
+    def last_end(self, name: ContainerName) -> LastEnd:
+        """Return how the last ended instance ended."""
+        own = self._with_uid(name)
+        times = self.values(name, "last_terminated_timestamp")
+        codes = self.values(name, "last_terminated_exitcode")
+        reasons = [
+            (series.values[-1][0], series.labels.get("reason", ""))
+            for series in self._of_containers.get((own, "last_terminated_reason"), ())
+            if series.values and series.values[-1][1] == 1.0
+        ]
+        return LastEnd(
+            times[-1].value if times else None,
+            max(reasons)[1] if reasons else "",
+            int(codes[-1].value) if codes else None,
+        )
+
+    def _with_uid(self, name: ContainerName) -> ContainerName:
+        """Return the name with the uid that it has here: static pods have a mirror."""
+        if (name, "restarts_total") in self._of_containers:
+            return name
+        return name._replace(uid=self._uids.get(name[:2], name.uid))
+
+    def _pod_series(self, name: ContainerName, metric: str) -> list[Series]:
+        found = self._of_pods.get((self._with_uid(name).uid, metric, ""), [])
+        return [series for series in found if series.values]
+
+
+_Timed = tuple[tuple[str, str], str, ProbeType]
+"""Namespace and pod, container and probe: durations have no uid."""
+
+
+def _successes(
+    durations: Sequence[tuple[Series, bool]],
+) -> dict[_Timed, dict[float, float]]:
+    """Return how many successes of the time took at most so long.
+
+    A pair is a bucket, and whether it is of the end of the time: one of its begin is
+    subtracted, unless the counter went back.
+    """
+    ended: dict[tuple[_Timed, _Source], dict[float, float]] = defaultdict(dict)
+    begun: dict[tuple[_Timed, _Source], dict[float, float]] = defaultdict(dict)
+    for series, is_of_end in durations:
+        labels = series.labels
+        kind = _TYPES.get(labels.get("probe_type", ""))
+        bound = _bound(labels.get("le", ""))
+        if kind is None or bound is None or not series.values:
+            continue
+        name = _container_name(labels)
+        timed = (name[:2], name.container, kind)
+        key = (timed, _source(labels, _OF_DURATIONS))
+        (ended if is_of_end else begun)[key][bound] = series.values[-1][1]
+    chosen: dict[_Timed, dict[float, float]] = {}
+    for key, by_bound in ended.items():
+        before = begun.get(key, {})
+        if any(before.get(bound, 0.0) > count for bound, count in by_bound.items()):
+            before = {}
+        counts = {
+            bound: count - before.get(bound, 0.0) for bound, count in by_bound.items()
+        }
+        timed, _ = key
+        known = chosen.get(timed, {})
+        if max(counts.values()) >= max(known.values(), default=0.0):
+            chosen[timed] = counts
+    return chosen
+
+
+_OF_DURATIONS = frozenset({"probe_type", "le"})
+
+
+def _bound(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

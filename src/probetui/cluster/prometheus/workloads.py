@@ -1,0 +1,90 @@
+"""Which manifest a stored pod comes from, by its owner and its name.
+
+Source: controller_utils.go, v1.36.2, ComputeHash; names/generate.go, v0.36.2 (the
+suffixes of pods and of replica sets).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+
+from probetui.cluster.observe.sampled_container import ContainerSettings
+from probetui.cluster.prometheus.fleet import StoredContainer
+from probetui.kubelet_rules import KubeletRules
+from probetui.manifest.manifests import LoadedPod
+
+_RANDOM = "[bcdfghjklmnpqrstvwxz2456789]"
+_OF_DEPLOYMENTS = re.compile(rf"(.+)-{_RANDOM}{{1,10}}")
+_OF_CRON_JOBS = re.compile(r"(.+)-[0-9]{8,10}")
+_MADE = {
+    "Pod": "",
+    "Deployment": rf"-{_RANDOM}{{1,10}}-{_RANDOM}{{5}}",
+    "ReplicaSet": rf"-{_RANDOM}{{5}}",
+    "ReplicationController": rf"-{_RANDOM}{{5}}",
+    "DaemonSet": rf"-{_RANDOM}{{5}}",
+    "StatefulSet": "-[0-9]+",
+    "Job": rf"(-[0-9]+)?-{_RANDOM}{{5}}",
+    "CronJob": rf"-[0-9]{{8,10}}(-[0-9]+)?-{_RANDOM}{{5}}",
+}
+"""What comes after the name of an object in those of its pods."""
+
+
+def workload_of(container: StoredContainer) -> str:
+    """Return `Kind/name` of what has made a pod, `Pod/name` if it is not known.
+
+    A replica set with the suffix of one is taken for a Deployment's, a job with a time
+    for a CronJob's: kube-state-metrics names the nearest owner.
+    """
+    kind, name = container.owner
+    if kind == "ReplicaSet" and (match := _OF_DEPLOYMENTS.fullmatch(name)):
+        return f"Deployment/{match[1]}"
+    if kind == "Job" and (match := _OF_CRON_JOBS.fullmatch(name)):
+        return f"CronJob/{match[1]}"
+    if kind in {"", "Node"}:
+        return f"Pod/{container.name.pod}"
+    return f"{kind}/{name}"
+
+
+class Manifested:
+    """The settings of containers, as manifests have them.
+
+    Args:
+        loaded: the pods of the manifests.
+        rules: of the cluster's kubelets.
+    """
+
+    def __init__(self, loaded: Iterable[LoadedPod], rules: KubeletRules) -> None:
+        self._rules = rules
+        self._of_names: dict[str, list[tuple[re.Pattern[str], LoadedPod]]]
+        self._of_names = defaultdict(list)
+        for pod in loaded:
+            made = _MADE.get(pod.object.workload.kind)
+            if made is not None:
+                pattern = re.compile(re.escape(pod.object.name) + made)
+                self._of_names[pod.pod.namespace].append((pattern, pod))
+
+    def settings(self, container: StoredContainer) -> ContainerSettings | None:
+        """Return the settings of a container, None if no manifest is of its pod."""
+        name = container.name
+        found = self._find(name.namespace, container)
+        if found is None:
+            # A manifest without a namespace goes to any.
+            found = self._find("default", container)
+        own = None if found is None else found.pod.container(name.container)
+        if found is None or own is None:
+            return None
+        return ContainerSettings(found.pod, own, self._rules)
+
+    def _find(self, namespace: str, container: StoredContainer) -> LoadedPod | None:
+        workload, name = workload_of(container), container.name
+        candidates = self._of_names.get(namespace, ())
+        for _, pod in candidates:
+            if workload == f"{pod.object.workload.kind}/{pod.object.name}":
+                return pod
+        if container.owner[0]:
+            return None
+        # kube-state-metrics may be missing: then the name has to do.
+        matching = [pod for pattern, pod in candidates if pattern.fullmatch(name.pod)]
+        return max(matching, key=lambda pod: len(pod.object.name), default=None)
