@@ -25,6 +25,7 @@ from tests.cli.option_rows import (
     options_of,
 )
 from tests.cli.test_options import BASES as SESSIONS
+from tests.cluster.prometheus.server import stored_answer, told_prometheus
 
 POD = """\
 apiVersion: v1
@@ -61,6 +62,7 @@ BASES: Mapping[str, tuple[str, ...]] = {
     "report": ("{record}", "-o", "-"),
     "whatif": ("{record}", "--set", "failureThreshold=5"),
     "fit": ("{record}",),
+    "fleet": ("--prometheus", "{store}", "-f", "{pod}"),
     "export": ("{record}", "-o", "{folder}/exported", "--perfetto"),
     "sessions": (),
     "sessions open": ("last", "--plain"),
@@ -94,6 +96,7 @@ SHOWN: Mapping[str, str] = {
     "sessions open": "typed",
     "sessions keep": "^kept ",
     "sessions rm": "^removed ",
+    "fleet": "typed",
 }
 """What each line of a command prints whose row has no pattern of its own."""
 
@@ -170,6 +173,25 @@ ROWS: Mapping[str, Row] = {
     "--low": Row(("--low", "1")),
     "--min-age": Row(("--min-age", "5m")),
     "--max-age": Row(("--max-age", "1000h")),
+    "--since": Row(("--since", "7d")),
+    "--prometheus": Row(),
+    "--prometheus-label": Row(("--prometheus-label", "cluster=a")),
+    "--prometheus-header": Row(("--prometheus-header", "X-Api-Key: a")),
+    "--prometheus-tenant": Row(("--prometheus-tenant", "a")),
+    "--prometheus-token-file": Row(("--prometheus-token-file", "{settings}")),
+    "--prometheus-ca": Row(
+        ("--prometheus-ca", "{folder}/absent.pem"), UNAVAILABLE, r"absent\.pem"
+    ),
+    "--prometheus-cert": Row(
+        ("--prometheus-cert", "{folder}/absent.pem"), UNAVAILABLE, r"absent\.pem"
+    ),
+    "--prometheus-key": Row(("--prometheus-key", "{settings}"), USAGE, "no cert"),
+    "--prometheus-insecure-tls": Row(("--prometheus-insecure-tls",)),
+    "--explain-queries": Row(("--explain-queries",), shows=r"^\d+ queries in"),
+    "fleet --from": Row(("--from", "-2h"), shows="typed"),
+    "fleet --to": Row(("--to", "2026-01-31T12:00:00Z"), shows="typed"),
+    "fleet --strict": Row(("--strict",)),
+    "fleet -o": Row(("-o", "csv"), shows="^namespace,workload,pod,"),
     "down --all": Row(("--all", "-n", "of-options"), replaces="typed"),
     "down -f": Row(("-f", "{pod}"), replaces="typed"),
     "down --static": Row(("--static", "{pod}"), replaces="typed"),
@@ -248,8 +270,18 @@ def cases() -> Iterator[object]:
             yield pytest.param(name, option, marks=marks, id=f"{name} {option}")
 
 
+@pytest.fixture(scope="module")
+def store() -> Iterator[str]:
+    """A Prometheus that knows the pod."""
+    pod = {"namespace": "of-options", "pod": "typed", "container": "app"}
+    labels = {**pod, "pod_uid": "u", "probe_type": "Liveness", "result": "failed"}
+    counters = [({"__name__": "prober_probe_total", **labels}, [(1.0, "1")])]
+    with told_prometheus(stored_answer({**pod, "pod_uid": "u"}, counters)) as url:
+        yield url
+
+
 @pytest.fixture
-def values(tmp_path: Path) -> dict[str, str]:
+def values(tmp_path: Path, store: str) -> dict[str, str]:
     (tmp_path / "pod.yaml").write_text(POD)
     (tmp_path / "cases.yaml").write_text(f"{POD}---\n{CASES}")
     (tmp_path / "settings.yaml").write_text("kubelet: '1.32'\n")
@@ -266,6 +298,7 @@ def values(tmp_path: Path) -> dict[str, str]:
         "settings": str(tmp_path / "settings.yaml"),
         "record": str(tmp_path / "record.jsonl"),
         "folder": str(tmp_path),
+        "store": store,
     }
 
 

@@ -105,6 +105,9 @@ COMMANDS_BY_JOB = {
             "clusters:watch",
             "Watch the probes of a Kubernetes cluster's pods; read-only.",
         ),
+        "fleet": CommandEntry(
+            "fleet:fleet", "List whose probes hurt, by what a Prometheus has kept."
+        ),
         "node": CommandEntry(
             "node:node", "Be a node of a cluster: run the pods that it assigns to us."
         ),

@@ -1,0 +1,216 @@
+"""`probetui fleet` on the command line, with a store that answers as told."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from probetui.cli.commands.fleet import AskedTime
+from probetui.cli.main import run
+from probetui.cli.store_options import asked_time, past_instant
+from probetui.errors import UsageError
+from tests.cluster.prometheus.server import stored_answer, told_prometheus
+
+POD = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - name: app
+        image: app
+        livenessProbe: {httpGet: {port: 80}, periodSeconds: 10, failureThreshold: 3}
+"""
+_NAMES = {"namespace": "shop", "pod": "web-7d9f8c6b5-x2x4z", "container": "app"}
+_NOW = datetime(2026, 8, 31, 12, 0, tzinfo=UTC)
+
+
+def _counter(
+    result: str, *values: tuple[float, int]
+) -> tuple[dict[str, str], list[tuple[float, str]]]:
+    labels = {**_NAMES, "pod_uid": "u", "probe_type": "Liveness", "result": result}
+    name = {"__name__": "prober_probe_total"}
+    return name | labels, [(at, str(value)) for at, value in values]
+
+
+def _state(
+    what: str, *values: tuple[float, int], **more: str
+) -> tuple[dict[str, str], list[tuple[float, str]]]:
+    labels = {"__name__": f"kube_pod_{what}", **_NAMES, "uid": "u", **more}
+    return labels, [(at, str(value)) for at, value in values]
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[str]:
+    """A store with one kill: three failures, then a restart."""
+    counters = [
+        _counter("successful", (30, 3), (60, 3), (90, 3), (120, 6)),
+        _counter("failed", (60, 3), (90, 3), (120, 3)),
+    ]
+    times = (35, 65, 95, 125, 155)
+    restarts = zip(times, (0, 0, 1, 1, 1), strict=True)
+    states = [
+        _state("container_status_restarts_total", *restarts),
+        _state("container_status_ready", *((at, 1) for at in times)),
+        _state("owner", (35, 1), owner_kind="ReplicaSet", owner_name="web-7d9f8c6b5"),
+    ]
+    answer = stored_answer({**_NAMES, "pod_uid": "u"}, counters, states)
+    with told_prometheus(answer) as url:
+        yield url
+
+
+@pytest.fixture
+def manifest(tmp_path: Path) -> str:
+    path = tmp_path / "web.yaml"
+    path.write_text(POD)
+    return str(path)
+
+
+def test_a_kill_is_listed_with_its_numbers(
+    store: str, manifest: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["fleet", "--prometheus", store, "-f", manifest, "-o", "json"]) == 0
+
+    (container,) = json.loads(capsys.readouterr().out)
+    assert container == {
+        **_NAMES,
+        "workload": "Deployment/web",
+        "probe_kills": [1, 1],
+        "near_misses": [0, 0],
+        "restarts": 1,
+        "not_ready_seconds": 0.0,
+        "not_ready_bounds": [0.0, 30.0],
+        "used_of_timeout": None,
+        "start_used_of_budget": None,
+        "advice": "killed by its probe: ask why",
+        "exact": True,
+        "doubts": [],
+    }
+
+
+def test_the_table_has_ranges_as_people_write_them(
+    store: str, manifest: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["fleet", "--prometheus", store, "-f", manifest]) == 0
+
+    heading, line = capsys.readouterr().out.splitlines()
+    assert heading.split()[:4] == ["NAMESPACE", "POD", "CONTAINER", "KILLS"]
+    assert line.split()[:7] == [*_NAMES.values(), "1", "0", "1", "0s-30s"]
+
+
+def test_csv_has_a_column_for_each_bound(
+    store: str, manifest: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["fleet", "--prometheus", store, "-f", manifest, "-o", "csv"]) == 0
+
+    (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert (row["probe_kills_least"], row["probe_kills_most"]) == ("1", "1")
+    assert row["not_ready_most"] == "30.0"
+
+
+def test_without_manifests_a_kill_is_only_possible(
+    store: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["fleet", "--prometheus", store, "-o", "json"]) == 0
+
+    out, err = capsys.readouterr()
+    (container,) = json.loads(out)
+    assert container["probe_kills"] == [0, 2]
+    assert container["near_misses"] is None
+    assert "name the manifest with -f" in err
+
+
+def test_queries_are_printed_on_request_and_no_result_is_among_them(
+    store: str, manifest: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["-f", manifest, "--explain-queries", "-o", "json"]
+    assert run(["fleet", "--prometheus", store, *options]) == 0
+
+    out, err = capsys.readouterr()
+    assert json.loads(out)
+    assert "prober_probe_total" in err
+    assert "increase(" not in err
+
+
+def test_a_store_that_is_not_there_is_an_error_without_credentials(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["fleet", "--prometheus", "http://me:s3cret@127.0.0.1:1"]) == 3
+
+    err = capsys.readouterr().err
+    assert "http://127.0.0.1:1/ cannot be asked" in err
+    assert "s3cret" not in err
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        pytest.param([], "--prometheus URL", id="no store"),
+        pytest.param(["--prometheus", "store:9090"], "no http://", id="no URL"),
+        pytest.param(
+            ["--prometheus-header", "s3cret"], "not NAME:VALUE", id="no header"
+        ),
+        pytest.param(["--prometheus-label", "a-b=c"], "not NAME=VALUE", id="no label"),
+        pytest.param(["--since", "soon"], "no length of time", id="no length"),
+        pytest.param(["--since", "1d", "--from", "-2d"], "choose one", id="two begins"),
+        pytest.param(["--from", "-1h", "--to", "-2h"], "ends before", id="backwards"),
+        pytest.param(["--since", "900d"], "longer than a year", id="too long"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(
+    options: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = (
+        [] if not options or "--prometheus" in options else ["--prometheus", "http://x"]
+    )
+
+    assert run(["fleet", *url, *options]) == 2
+
+    err = capsys.readouterr().err
+    assert told in err
+    assert "s3cret" not in err
+
+
+@pytest.mark.parametrize(
+    ("text", "instant"),
+    [
+        pytest.param("now", _NOW, id="now"),
+        pytest.param("-90m", _NOW - timedelta(minutes=90), id="ago"),
+        pytest.param("-2d", _NOW - timedelta(days=2), id="days ago"),
+        pytest.param(
+            "2026-08-30T03:12:00Z", datetime(2026, 8, 30, 3, 12, tzinfo=UTC), id="RFC"
+        ),
+    ],
+)
+def test_an_instant_is_read_as_people_write_it(text: str, instant: datetime) -> None:
+    assert past_instant("--at", text, _NOW) == instant
+
+
+def test_yesterday_is_a_day_before_the_same_time_of_day() -> None:
+    today = past_instant("--at", "03:12", _NOW)
+    yesterday = past_instant("--at", "yesterday 03:12", _NOW)
+
+    assert (today.hour, today.minute) == (3, 12)
+    assert today - yesterday == timedelta(days=1)
+
+
+@pytest.mark.parametrize("text", ["25:00", "tomorrow", ""])
+def test_what_is_no_instant_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        past_instant("--at", text, _NOW)
+
+
+def test_without_options_the_last_day_is_asked_about() -> None:
+    begin, end = asked_time(AskedTime(), _NOW)
+
+    assert end - begin == timedelta(days=1).total_seconds()
