@@ -10,6 +10,8 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from textual.events import Key, Resize
+from textual.geometry import Size
 
 from probetui.engine.inputs import Command
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot, Snapshot
@@ -18,6 +20,7 @@ from probetui.k8s.probe import Probe, ProbeKey, ProbeType, TCPSocketAction
 from probetui.k8s.status import Terminated, Waiting
 from probetui.kubelet.journal import JournalEntry, UserEntry
 from probetui.tui.app import ProbetuiApp
+from probetui.tui.panes.container_table import ContainerTable
 from tests.ticks import NOW, changed_tick, history
 from tests.tui.app_harness import an_app, line_with, screen_lines, screen_text
 from tests.tui.fake_session import FakeSession
@@ -254,6 +257,89 @@ async def test_no_key_acts_on_anything_that_the_screen_does_not_name(
 
             assert all(before.startswith(name) for name in acted_on), key
             assert acted_on == [] or key in ACTS
+
+
+# -- keys that come faster than the screen is painted, among snapshots and sizes
+
+SIZES = st.tuples(st.integers(40, 200), st.integers(10, 60))
+SETTLED = (*MOVES, *OTHERS, "F", "L", "minus", "plus", "1", "2", "3")
+TYPED = (("slash", *"red", "enter"), ("slash", *"!sea", "enter"), ("slash", "escape"))
+
+
+def rows_on_screen(app: ProbetuiApp) -> list[int]:
+    """Return the lines that containers of the list are on."""
+    table = app.screen.query_one(ContainerTable)
+    if not table.display or not table.region:
+        return []
+    lines = screen_lines(app)[table.region.y : table.region.bottom]
+    names = [f"{pod}/{name}" for pod, names in NAMES.items() for name in names]
+    return [
+        table.region.y + y
+        for y, text in enumerate(lines)
+        for name in names
+        if re.search(rf"\b{name}\b", text[:30])
+    ]
+
+
+@pytest.mark.parametrize("follows", [False, True], ids=["first pods", "trouble"])
+async def test_a_key_does_not_act_on_what_was_selected_after_it_was_pressed(
+    follows: bool,  # noqa: FBT001  # a column
+) -> None:
+    session = FakeSession(a_snapshot(a_pod("red")) if follows else a_snapshot())
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press(*("F" if follows else ""))
+        session.publish(a_snapshot(a_pod("red"), a_pod("sea", "sff")))
+        app.post_message(Key("m", "m"))
+        await pilot.pause()
+        at_once = list(session.sent)
+        toasts = [" ".join(toast.message.split()) for toast in app._notifications]
+        await pilot.press("m")
+
+        assert at_once == []
+        assert toasts == ["Something else was selected just then: press the key again."]
+        assert [target(command) for command in session.sent] == ["sea/db liveness"]
+
+
+@PLAYED
+@given(st.data())
+async def test_no_burst_acts_on_anything_that_the_screen_did_not_name(
+    data: st.DataObject,
+) -> None:
+    session = FakeSession(data.draw(snapshots()))
+    app = an_app(session, lanes=data.draw(st.booleans()))
+    async with app.run_test(size=SIZE) as pilot:
+        for _ in range(6):
+            keys = data.draw(st.one_of(st.sampled_from(TYPED), st.just(())))
+            await pilot.press(*keys, *data.draw(st.lists(st.sampled_from(SETTLED))))
+            rows = rows_on_screen(app)
+            clicked = data.draw(st.integers(0, 2 * len(rows)))
+            if clicked < len(rows):
+                await pilot.click(offset=(5, rows[clicked]))
+            await pilot.pause()
+            named_before, count = named(app), len(session.sent)
+            deeds = data.draw(
+                st.lists(
+                    st.one_of(st.sampled_from(ACTS), snapshots(), SIZES),
+                    min_size=1,
+                    max_size=6,
+                )
+            )
+            for deed in deeds:
+                match deed:
+                    case str():
+                        app.post_message(Key(deed, None))
+                    case Snapshot():
+                        session.publish(deed)
+                    case (width, height):
+                        size = Size(width, height)
+                        app.post_message(Resize(size, size))
+            await pilot.pause()
+            acted_on = [target(command) for command in session.sent[count:]]
+
+            assert all(named_before.startswith(name) for name in acted_on), deeds
+            await pilot.press("escape", "escape")
+            await pilot.resize_terminal(*SIZE)
 
 
 @PLAYED

@@ -29,7 +29,7 @@ from probetui.presentation.pod import long_running
 from probetui.presentation.text.spans import line, strong
 from probetui.record.masking import Mask
 from probetui.suggestions import removal_command
-from probetui.tui.actions.action import KeyContext
+from probetui.tui.actions.action import SELECTED_TARGETS, Action, KeyContext
 from probetui.tui.actions.container_names import ContainerKey, objects
 from probetui.tui.actions.dispatch import is_available, perform
 from probetui.tui.actions.key_labels import active_labels
@@ -108,6 +108,9 @@ _PANE_NAMES = {
 """The names of panes in the help, if they are not the panes' ids."""
 
 
+_SELECTED_SINCE = "Something else was selected just then: press the key again."
+
+
 class ProbetuiApp(StatefulApp, inherit_bindings=False):
     """Shows a session and sends it the user's commands.
 
@@ -168,7 +171,9 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
         self._quiz_master: QuizMaster | None = None
         self._title_of_terminal: TerminalTitle | None = None
         self._backpressure = TerminalBackpressure(self)
-        self._key_order = KeyOrder(self, super().on_event)
+        self._key_order = KeyOrder(self, self._deliver_key)
+        self._choices_seen: dict[int, int] = {}
+        self._choices_at_key = 0
 
     @property
     def size(self) -> Size:
@@ -182,9 +187,26 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
         elif event.is_forwarded:
             await super().on_event(event)
         elif isinstance(event, Key | Paste):
+            self._choices_seen[id(event)] = self.ui_state.named_choices
             await self._key_order.deliver_in_turn(event)
+            if not self._key_order.is_delaying:
+                self._choices_seen.clear()
         elif not (isinstance(event, MouseEvent) and self._is_on_detached_widget(event)):
             await super().on_event(event)
+
+    async def _deliver_key(self, event: Event) -> None:
+        seen = self._choices_seen.pop(id(event), self.ui_state.own_choices)
+        self._choices_at_key = seen
+        await super().on_event(event)
+
+    def _is_aimed_elsewhere(self, action: Action) -> bool:
+        """Return whether an act would hit what was not named when its key was pressed.
+
+        So it is where a snapshot has changed the selection since: where it is the first
+        with pods, where trouble is followed, where a pod is there again.
+        """
+        is_aimed = action.changes and action.on in SELECTED_TARGETS
+        return is_aimed and self._choices_at_key != self.ui_state.own_choices
 
     def _is_on_detached_widget(self, event: MouseEvent) -> bool:
         """Return whether a mouse event hits a widget removed since the last layout.
@@ -211,6 +233,9 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
             action, default_namespace or self, namespaces
         )
         known = find_action(name, parameters)
+        if known is not None and self._is_aimed_elsewhere(known):
+            self.notify(_SELECTED_SINCE, severity="warning")
+            return True
         if await super().run_action(action, default_namespace, namespaces):
             return True
         if known is None or is_typed_into(node):
@@ -541,6 +566,9 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
             self.call_later(super().on_event, Key(key, None))
 
     async def _perform(self, screen: Screen[Any], typed: TypedCommand) -> None:
+        if typed.target is None and self._is_aimed_elsewhere(typed.action):
+            self.notify(_SELECTED_SINCE, severity="warning")
+            return
         if typed.target is not None:
             self.choose(typed.target.container, typed.target.probe)
         if is_available(screen, typed.action):

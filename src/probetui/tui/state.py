@@ -56,6 +56,8 @@ class UiState(Struct):
             whichever these are.
         cursor: the number of the selected tick; None stands for the newest one.
         last_injection: the last injected result.
+        own_choices: how often a snapshot changed the selection, and no key or click.
+        named_choices: how many of those the screen names by now.
     """
 
     view_model: ViewModel
@@ -66,9 +68,24 @@ class UiState(Struct):
     follows_trouble: bool = False
     cursor: int | None = None
     last_injection: Injected | None = None
+    own_choices: int = 0
+    named_choices: int = 0
     _shown: tuple[str, str, ProbeType] | None = None
     """The names of pod and container, and the type of the selected probe."""
     _cursor_is_of: ProbeKey | None = None
+
+    @property
+    def selection(self) -> tuple[str, str, str] | None:
+        """What is selected, as the screen names it; None for nothing."""
+        if self.subject is None:
+            return None
+        pod, container, probe = (
+            self.subject.pod,
+            self.subject.container,
+            self.subject.probe,
+        )
+        kind = "" if probe is None else probe.key.probe_type
+        return pod.pod.full_name, container.container.name, kind
 
     @property
     def context(self) -> ActionContext:

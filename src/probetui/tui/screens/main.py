@@ -204,6 +204,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
 
     def show(self, view_model: ViewModel) -> None:
         snapshot, view = view_model.snapshot, view_model.view
+        before = self.ui_state.selection
         self._header.show(snapshot, view_model.runtime_name, view)
         self._banner.show(snapshot, view_model.runtime_name, view)
         self._show_goals(view_model)
@@ -226,6 +227,12 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         self._events.show(view_model.fresh, view_model.counts, view)
         self._filter.show_hits()
         self._show_detail()
+        if self.ui_state.selection != before:
+            self.ui_state.own_choices += 1
+            self.call_after_refresh(self._selection_named)
+
+    def _selection_named(self) -> None:
+        self.ui_state.named_choices = self.ui_state.own_choices
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether an action is possible, which depends on the shown panes."""
