@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from probetui.debugger.commands import PauseProbes
@@ -33,13 +35,27 @@ async def test_every_line_of_the_help_can_be_reached(opened_by: str) -> None:
         labels = active_labels(app.screen.active_bindings)
         await pilot.press(opened_by)
         seen = set()
-        for _ in range(len(labels)):
+        for _ in range(2 * len(labels)):
             seen |= set(screen_text(app).split("\n"))
             await pilot.press("down")
         await pilot.pause()
 
     everything = "\n".join(seen)
-    assert all(label.tooltip in everything for label in labels)
+    # The longest texts continue on a second line.
+    assert all(label.tooltip[:50] in everything for label in labels)
+
+
+async def test_the_first_page_has_ten_keys_and_the_marks() -> None:
+    _, lines = await after("question_mark")
+
+    page = "\n".join(line.translate(FRAMES) for line in lines).replace("\u00a0", " ")
+    first, _, marks = page.partition(" LANES ")
+    keys = re.findall(r"(\S+) {4,}[A-Z]", first.partition("TO BEGIN WITH")[2])
+    assert sorted(keys) == sorted(
+        [":", "/", "space", ".", "t", "i", "w", "v", "r", "q"]
+    )
+    assert "K kill   ▒ grace" in marks
+    assert " MARKS  ✓ success" in marks
 
 
 @pytest.mark.parametrize("width", [80, 100, 120])
@@ -71,7 +87,7 @@ async def test_the_help_says_what_processes_may_do(*, isolated: bool) -> None:
 async def test_a_letter_and_its_capital_are_listed_side_by_side() -> None:
     app = an_app(failing())
     async with app.run_test(size=(160, 60)) as pilot:
-        await pilot.press("question_mark")
+        await pilot.press("question_mark", "pagedown")
         await pilot.pause()
         shown = screen_text(app)
 

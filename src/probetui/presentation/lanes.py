@@ -80,6 +80,25 @@ def lane_marks(*, is_ascii: bool) -> LaneMarks:
     return ASCII_LANES if is_ascii else UNICODE_LANES
 
 
+def lane_legend(marks: LaneMarks) -> tuple[tuple[str, str], ...]:
+    """Return every character of a lane with its meaning."""
+    rise = marks.heights or "123"
+    run = f"{rise[len(rise) // 4]} {rise[len(rise) // 2]} {rise[-1]}"
+    return (
+        (marks.calm, "success"),
+        (run, "failures in a row, full at the threshold"),
+        (marks.errored, "error, not counted"),
+        (marks.unprobed, "not probed"),
+        (marks.kill, "kill"),
+        (marks.grace, "grace"),
+        (marks.exit, "exit"),
+        (marks.start, "start"),
+        (marks.wait, "back-off, or waiting"),
+        (marks.range, "restart in this range"),
+        (marks.user, "yours"),
+    )
+
+
 def lane_line(
     cells: Sequence[LaneCell], marks: LaneMarks, cursor: int | None = None
 ) -> Line:

@@ -1,4 +1,4 @@
-"""The help: the keys that work now, and the meaning of marks."""
+"""The help: ten keys to begin with and the marks, then all keys that work now."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from probetui.presentation.header import (
     NOT_ISOLATED,
     SHORT_ISOLATION_MARK,
 )
+from probetui.presentation.lanes import lane_legend, lane_marks
 from probetui.presentation.text.filters import Filter
 from probetui.presentation.text.spans import Line, Role, Span, line, muted, strong
 from probetui.presentation.tick.marks import MarkSet, mark_legend
@@ -29,6 +30,8 @@ from probetui.tui.styled_text import StyledLine, cells, fit, styled_line, wrappe
 
 _KEYS_WIDTH = 9
 _TWO_COLUMNS = 72
+_FIRST_KEYS = 10
+_HELP = "app.help"
 _BADGES = (
     "press to try  / search  esc closes",
     "/ search  esc closes",
@@ -37,7 +40,7 @@ _BADGES = (
 
 
 class HelpPane(Pane):
-    """The groups of keys, in as many columns as fit, with the marks below.
+    """Ten keys and the marks, then the groups of keys, in as many columns as fit.
 
     If plain processes are not isolated, a notice comes first.
     """
@@ -83,18 +86,44 @@ class HelpPane(Pane):
         return line(muted(next(fitting, "")))
 
     def rows(self) -> Sequence[StyledLine]:
+        keys = self._columns_of(self._key_blocks())
+        if self.filter.is_active:
+            return keys
+        marks = [
+            *wrapped(_legend(" LANES  ", self._lane_legend()), self.inner_width, 8),
+            *wrapped(
+                _legend(" MARKS  ", mark_legend(self._marks)), self.inner_width, 8
+            ),
+        ]
+        return [*self._isolation(), *self._first_keys(), (), *marks, (), *keys]
+
+    def _columns_of(self, blocks: Sequence[Sequence[Line]]) -> list[StyledLine]:
         columns = 2 if self.inner_width >= _TWO_COLUMNS else 1
         room = self.inner_width // columns
         units: list[list[StyledLine]] = []
-        for heading, *entries in self._key_blocks():
+        for heading, *entries in blocks:
             broken = [
                 wrapped(styled_line(entry), room - 1, indent=_KEYS_WIDTH + 2)
                 for entry in entries
             ]
             units += [[styled_line(heading), *broken[0]], *broken[1:]]
-        keys = _in_columns(units, columns, room)
-        marks = wrapped(self._legend(), self.inner_width, indent=8)
-        return keys if self.filter.is_active else [*self._isolation(), *keys, *marks]
+        return _in_columns(units, columns, room)
+
+    def _first_keys(self) -> list[StyledLine]:
+        """Return the keys with which the footer begins, and the one that leaves."""
+        labels = sorted(
+            (label for label in self._labels if label.footer and label.id != _HELP),
+            key=lambda label: label.footer,
+        )
+        first = [*labels[: _FIRST_KEYS - 1], *labels[_FIRST_KEYS - 1 :][-1:]]
+        lines = [
+            _key_line(label.keys[0], label.tooltip or label.text) for label in first
+        ]
+        heading = line(Span(" TO BEGIN WITH", Role.STRONG))
+        return self._columns_of([[heading, *lines]]) if lines else []
+
+    def _lane_legend(self) -> Sequence[tuple[str, str]]:
+        return lane_legend(lane_marks(is_ascii=self._marks.is_ascii))
 
     def _isolation(self) -> Sequence[StyledLine]:
         """Return the meaning of the mark after the runtime, if the header has it."""
@@ -127,15 +156,17 @@ class HelpPane(Pane):
             blocks.append([line(Span(" SMALL AND CAPITAL", Role.STRONG)), *pairs])
         return blocks
 
-    def _legend(self) -> StyledLine:
-        spans: list[Span] = [Span(" MARKS  ", Role.STRONG)]
-        for mark, meaning in mark_legend(self._marks):
-            # No-break spaces keep a mark with its meaning.
-            spans += [
-                Span(mark, Role.ACCENT),
-                Span(f"\u00a0{meaning}   ".replace(" ", "\u00a0", meaning.count(" "))),
-            ]
-        return styled_line(tuple(spans))
+
+def _legend(heading: str, meanings: Sequence[tuple[str, str]]) -> StyledLine:
+    spans: list[Span] = [Span(heading, Role.STRONG)]
+    for mark, meaning in meanings:
+        # No-break spaces keep a mark with its meaning.
+        text = f"{mark}\u00a0".replace(" ", "\u00a0")
+        spans += [
+            Span(text, Role.ACCENT),
+            Span(f"{meaning}   ".replace(" ", "\u00a0", meaning.count(" "))),
+        ]
+    return styled_line(tuple(spans))
 
 
 class HelpScreen(
