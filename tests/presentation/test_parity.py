@@ -80,7 +80,7 @@ def with_zero_counts(value: str) -> str:
     """Return how counts read in plain lines: those the detail pane omits are zero."""
     shown = {word: count for count, word in re.findall(r"(\d+) (\w+)", value)}
     words = ("succeeded", "failed", "errored", "skipped")
-    return "counted " + ", ".join(f"{shown.get(word, '0')} {word}" for word in words)
+    return "results " + ", ".join(f"{shown.get(word, '0')} {word}" for word in words)
 
 
 FACTS: dict[str, list[PatternOf]] = {
@@ -131,7 +131,7 @@ FACTS: dict[str, list[PatternOf]] = {
         pattern("restart without back-off", "next-failure kill .* backoff=none"),
         pattern(
             r"then back-off, (\w+) to",
-            "next-failure kill .* backoff=waits window={0}",
+            r"next-failure kill .* backoff=waits\({0}\)",
         ),
         pattern("would kill", "next-failure would-kill"),
         pattern("stays not ready", "next-failure stays not-ready"),
@@ -141,7 +141,7 @@ FACTS: dict[str, list[PatternOf]] = {
         pattern("none: no running", "skipped not-running|exit "),
     ],
     "back-off": [
-        pattern(r"window (\w+)", "backoff waits .*window={0}"),
+        pattern(r"(\w+) from", "backoff waits .*backoff={0}"),
         pattern(r"would wait: .* of (\w+) after", "exit .*"),
     ],
     "kill": [pattern(r"of (\d+)s grace left \((\w+)\)", "stopping grace={0}s")],
@@ -155,7 +155,7 @@ FACTS: dict[str, list[PatternOf]] = {
         pattern("Running", "started restart="),
         pattern("Starting", "started restart="),
         pattern("Stopping", "stopping grace="),
-        pattern("CrashLoopBackOff", "backoff waits"),
+        pattern("Back-off", "backoff waits"),
         pattern("Frozen", "user freeze web/app"),
         pattern("Cut off", "user cut network web"),
     ],
@@ -164,7 +164,7 @@ FACTS: dict[str, list[PatternOf]] = {
     "then": [pattern("never killed", "never-kills")],
     "last exit": [pattern(r"exit (\d+)", "exit {0} ")],
     "image": [pattern(r"(\S+)  id (\w+)", "image {0} id {1}")],
-    "counted": [with_zero_counts],
+    "results": [with_zero_counts],
     "latency": [
         pattern(
             r"last ([\w.]+)   median ([\w.]+)   max ([\w.]+)",

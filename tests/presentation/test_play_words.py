@@ -106,7 +106,7 @@ class TestLines:
             pytest.param({"injected": True}, "no-action injected", id="injected"),
             pytest.param({"muted": True}, "no-action muted", id="muted"),
             pytest.param({"delay": LATE}, "no-action delayed=2.0s", id="delayed"),
-            pytest.param({"held": LATE}, "no-action held=2.0s", id="held"),
+            pytest.param({"held": LATE}, "no-action paused=2.0s", id="held"),
             pytest.param(
                 {"muted": True, "action": TickAction.MUTED, "run": 4},
                 " muted",

@@ -104,7 +104,7 @@ class Instance:
 
     `steps` are its events, `waits` the repeated events until the next instance began,
     at `next_at`. `stray` is the result of a probe that ran while the container ended:
-    if a container exits on its own, a probe may be running by chance. CRI runtimes
+    if a container exits by itself, a probe may be running by chance. CRI runtimes
     report an error for it, Docker a failed command without output.
     """
 

@@ -109,7 +109,7 @@ class _Instance:
 
     @property
     def ends_at(self) -> float:
-        """The latest time at which it exits on its own."""
+        """The latest time at which it exits by itself."""
         lasts = math.inf if self.run.lasts is None else self.run.lasts
         return min(self.ended_at, self.started_at + lasts)
 

@@ -141,7 +141,7 @@ def stopping() -> Snapshot:
 
 
 def waiting() -> Snapshot:
-    """The second instance has exited on its own; the third one waits in back-off."""
+    """The second instance has exited by itself; the third one waits in back-off."""
     second = ticks("|ssssssssn", SECOND, clock("08:21:15.1"), number=15)
     exited = a_step(
         "08:21:11.0",

@@ -346,7 +346,7 @@ async def test_no_two_rows_of_the_palette_have_one_explanation() -> None:
         pytest.param("", "Inject failure x3: demo/liveness liveness   i", id="inject"),
         pytest.param("", "Inject: demo/liveness liveness   i", id="menu"),
         pytest.param("", "Go to: demo/liveness", id="one probe"),
-        pytest.param("", "Go to: shop/web liveness (gated by startup)", id="gated"),
+        pytest.param("", "Go to: shop/web liveness (waiting for startup)", id="gated"),
         pytest.param("", "Go to: shop/web startup (failing)", id="failing"),
         pytest.param("", "Go to: shop/cache startup (done)", id="done"),
         pytest.param("", "Go to: shop/cache readiness", id="nothing to say"),

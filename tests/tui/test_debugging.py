@@ -413,8 +413,8 @@ class TestQueue:
     async def test_it_shows_what_comes_next_and_why_it_stopped(self) -> None:
         _, screen = await press_on(stopped(), "Q")
 
-        assert "held back" in screen
-        assert "held back  would kill" in screen
+        assert "paused" in screen
+        assert "paused  would kill" in screen
         assert "resync" in screen
         assert "stopped before a kill: the liveness probe of demo" in screen
 

@@ -30,7 +30,7 @@ from probetui.presentation.tick.report import report_tick, run_count
 NOTHING_YET = "No step yet: . runs a tick of the probe, > any, S runs to a change."
 
 _KINDS = {
-    UpcomingKind.HELD_RESULT: "held back",
+    UpcomingKind.HELD_RESULT: "paused",
     UpcomingKind.TRIGGER: "trigger",
     UpcomingKind.TICK: "",
     UpcomingKind.DELAY_OVER: "delay over",

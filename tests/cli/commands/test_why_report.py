@@ -265,7 +265,7 @@ def crash_loop(tmp_path: Path) -> Path:
 def test_equal_instances_are_folded_in_every_form(
     crash_loop: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folded = r"1-\d+  00:00:00-.*  lately every ~[56]m, each exited on its own, exit 1"
+    folded = r"1-\d+  00:00:00-.*  lately every ~[56]m, each exited by itself, exit 1"
 
     for form in ((), ("--md",)):
         run(["why", str(crash_loop), *form])

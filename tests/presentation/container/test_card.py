@@ -107,9 +107,9 @@ def test_the_card_begins_with_the_verdict_and_ends_with_the_handler() -> None:
     assert card(demo()) == [
         " FAILING      ██ ██ ░░  2 of 3",
         "kill in 3.1s if the next probe fails",
-        "",
-        "believed  healthy         grace  30s pod",
-        "restart  no back-off      last exit  137 probe",
+        "result  healthy (36s)     grace  30s pod",
+        "restart  no back-off",
+        "exit  killed by probe (137)",
         "exec cat /tmp/healthy  every 5s, limit 1s",
     ]
 
@@ -121,9 +121,9 @@ def test_no_future_probe_is_announced_for_a_deleted_pod() -> None:
     container = replace(container, probes=(probe,), stopping=stopping)
     pod = replace(demo(), containers=(container,))
 
-    assert "believed  nothing yet" in card(pod)[3]
+    assert "result  nothing yet" in card(pod)[3]
     pod = replace(pod, state=PodWorkerState.TERMINATING)
-    assert "believed  probing ended" in card(pod)[3]
+    assert "result  probing ended" in card(pod)[3]
 
 
 def test_at_80_by_24_it_has_ticks_output_and_reason_too() -> None:
@@ -182,7 +182,7 @@ def test_nothing_is_lost_in_ascii() -> None:
             ),
             "FAILING",
             "██ ██ ░░  2 of 3",
-            "kill on resume: the failure is held back",
+            "kill on resume: the failure is paused",
             Tone.KILL,
             id="held back by a break-point",
         ),
@@ -602,7 +602,7 @@ def test_the_handler_is_kept_if_facts_do_not_fit() -> None:
 def test_the_remaining_facts_are_below_if_there_is_room() -> None:
     labels = [row.split("  ")[0] for row in card(demo(), height=30)]
 
-    assert labels[7:9] == ["image", "counted"]
+    assert labels[8:10] == ["image", "results"]
     assert any("6 skipped" in row for row in card(demo(), height=30))
     assert len(card(demo(), height=8)) == 8
 

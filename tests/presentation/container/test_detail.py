@@ -138,7 +138,7 @@ def test_title_and_summary() -> None:
 
     assert (container_title(subject, VIEW), probe_summary(subject, VIEW)) == (
         "demo/liveness",
-        "exec p5 t1 f3 d5",
+        "exec every 5s, 3 failures",
     )
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from probetui.kubelet.journal import ContainerEntry, ExitCause, LastExit, LifecycleStep
 from probetui.presentation.container.exits import (
+    EXIT_CELLS,
     exit_cause,
     format_exit,
     format_exit_cell,
@@ -39,7 +40,7 @@ def an_exit(
 @pytest.mark.parametrize(
     ("entry", "words"),
     [
-        pytest.param(an_exit(0), "exit 0, exited on its own", id="by itself"),
+        pytest.param(an_exit(0), "exit 0, exited by itself", id="by itself"),
         pytest.param(
             an_exit(127, reason="ContainerCannotRun"),
             "exit 127, could not be started",
@@ -67,7 +68,7 @@ def an_exit(
         ),
         pytest.param(
             an_exit(3, oom_killed=True),
-            "exit 3 (OOM: out of memory), exited on its own",
+            "exit 3 (OOM: out of memory), exited by itself",
             id="out of memory in a child process",
         ),
         pytest.param(
@@ -77,7 +78,7 @@ def an_exit(
         ),
         pytest.param(
             an_exit(0, ExitCause.USER, signal=50),
-            "exit 0 (signal 50), stopped by hand",
+            "exit 0 (signal 50), stopped by you",
             id="a signal without a name",
         ),
         pytest.param(an_exit(3, ExitCause.DELETE), "exit 3, pod deleted", id="deleted"),
@@ -111,10 +112,10 @@ def test_the_previous_instance_is_described_without_its_grace_period() -> None:
         pytest.param(
             an_exit(128, reason="StartError"), "could not be started", id="start"
         ),
-        pytest.param(an_exit(0, ExitCause.USER), "stopped by hand", id="its process"),
+        pytest.param(an_exit(0, ExitCause.USER), "stopped by you", id="its process"),
         pytest.param(
             an_exit(0, ExitCause.USER, grace_period_seconds=30),
-            "ended within its grace, stopped by hand",
+            "ended within its grace, stopped by you",
             id="as the kubelet does",
         ),
     ],
@@ -180,21 +181,21 @@ def ended(
 @pytest.mark.parametrize(
     ("known", "words"),
     [
-        pytest.param(ended(137, ExitCause.LIVENESS), "137 probe", id="liveness"),
-        pytest.param(ended(0, ExitCause.STARTUP), "0 probe", id="startup"),
-        pytest.param(ended(1, ExitCause.ITSELF), "1 itself", id="itself"),
+        pytest.param(ended(137, ExitCause.LIVENESS), "killed by probe (137)", id="liveness"),
+        pytest.param(ended(0, ExitCause.STARTUP), "killed by probe (0)", id="startup"),
+        pytest.param(ended(1, ExitCause.ITSELF), "exited by itself (1)", id="itself"),
         pytest.param(
-            ended(137, ExitCause.ITSELF, oom_killed=True), "137 OOM", id="memory"
+            ended(137, ExitCause.ITSELF, oom_killed=True), "out of memory (137)", id="memory"
         ),
         pytest.param(
-            ended(128, ExitCause.ITSELF, reason="StartError"), "128 start", id="start"
+            ended(128, ExitCause.ITSELF, reason="StartError"), "start failed (128)", id="start"
         ),
-        pytest.param(ended(143, ExitCause.USER), "143 user", id="user"),
-        pytest.param(ended(143, ExitCause.DELETE), "143 pod", id="pod deleted"),
-        pytest.param(ended(143, ExitCause.DEFINITION), "143 spec", id="definition"),
-        pytest.param(ended(255, ExitCause.POD), "255 pod", id="pod stopped"),
+        pytest.param(ended(143, ExitCause.USER), "stopped by you (143)", id="user"),
+        pytest.param(ended(143, ExitCause.DELETE), "pod deleted (143)", id="pod deleted"),
+        pytest.param(ended(143, ExitCause.DEFINITION), "spec changed (143)", id="definition"),
+        pytest.param(ended(255, ExitCause.POD), "pod stopped (255)", id="pod stopped"),
     ],
 )
-def test_an_exit_in_nine_cells(known: LastExit, words: str) -> None:
+def test_an_exit_in_a_cell(known: LastExit, words: str) -> None:
     assert format_exit_cell(known) == words
-    assert len(words) <= 9
+    assert len(words) <= EXIT_CELLS

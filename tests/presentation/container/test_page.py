@@ -58,7 +58,7 @@ def test_the_short_form_of_a_container_that_is_being_stopped() -> None:
     assert "\n".join(row.rstrip() for row in short(stopping())) == (
         " KILLING      █████████░░░  23s of 30s\n"
         "SIGKILL in 23s unless it exits\n"
-        "believed  unhealthy\n"
+        "result  unhealthy (6s)\n"
         "kill          SIGTERM 08:21:10, SIGKILL 08:21:40,\n"
         "              23s of 30s grace left (pod), liveness probe\n"
         "inst 1   ✓6 ✗✗✗ K hold6      08:19:10-08:20:25  killed by liveness, exit 137\n"
@@ -120,7 +120,7 @@ def test_a_wait_has_window_start_end_and_the_next_one() -> None:
     labeled = facts(the_subject(snapshot), snapshot)
 
     assert labeled["back-off"] == (
-        "window 20s from exit 08:21:11, retry in 14s to 30s, next 40s"
+        "20s from exit 08:21:11, retry in 14s to 30s, next 40s"
     )
     assert "kill" not in labeled
 

@@ -57,14 +57,18 @@ def pod_with_container(operation: str = "", **fields: Any) -> PodSnapshot:
     [
         pytest.param(Running(NOW - 41 * _SECOND), "Running 41s", id="running"),
         pytest.param(Running(), "Running", id="running since nobody knows when"),
-        pytest.param(Waiting("CrashLoopBackOff"), "CrashLoopBackOff", id="crash loop"),
-        pytest.param(Waiting("ImagePullBackOff"), "ImagePullBackOff", id="pull"),
-        pytest.param(Waiting("PodInitializing"), "PodInitializing", id="waiting"),
+        pytest.param(Waiting("CrashLoopBackOff"), "Back-off", id="crash loop"),
+        pytest.param(Waiting("ImagePullBackOff"), "Pull back-off", id="pull"),
+        pytest.param(Waiting("PodInitializing"), "Initializing", id="waiting"),
         pytest.param(Waiting(), "Waiting", id="waiting without a reason"),
-        pytest.param(Terminated(0, "Completed"), "Completed", id="completed"),
-        pytest.param(Terminated(0), "Completed", id="completed without a reason"),
-        pytest.param(Terminated(3, "Error"), "Error 3", id="error"),
-        pytest.param(Terminated(137, "OOMKilled"), "OOMKilled 137", id="out of memory"),
+        pytest.param(Terminated(0, "Completed"), "Exited 0", id="completed"),
+        pytest.param(Terminated(0), "Exited 0", id="completed without a reason"),
+        pytest.param(Terminated(3, "Error"), "Exited 3", id="error"),
+        pytest.param(
+            Terminated(137, "OOMKilled"), "Out of memory 137", id="out of memory"
+        ),
+        pytest.param(Waiting("ErrImagePull"), "Pull failed", id="pull failed"),
+        pytest.param(Waiting("SomeReason"), "SomeReason", id="any other reason"),
     ],
 )
 def test_the_state_of_a_container(state: ContainerState, words: str) -> None:
@@ -81,28 +85,28 @@ SEED = Container("seed", "seed:1")
     ("init", "of_init", "words"),
     [
         pytest.param(
-            SEED, {"state": Running()}, "waits for seed", id="init container runs"
+            SEED, {"state": Running()}, "Waiting for seed", id="init container runs"
         ),
         pytest.param(
             SEED,
             {"state": Terminated(1, "Error")},
-            "waits for seed",
+            "Waiting for seed",
             id="init container has failed",
         ),
         pytest.param(
             SEED,
             {"state": Terminated(0, "Completed")},
-            "PodInitializing",
+            "Initializing",
             id="init container is through",
         ),
         pytest.param(
             SIDECAR,
             {"state": Waiting("CrashLoopBackOff"), "started": False},
-            "waits sql-proxy",
+            "For sql-proxy",
             id="sidecar in back-off, in a narrow column",
         ),
         pytest.param(
-            SIDECAR, {"started": True}, "PodInitializing", id="sidecar has started up"
+            SIDECAR, {"started": True}, "Initializing", id="sidecar has started up"
         ),
     ],
 )
@@ -128,7 +132,7 @@ def test_a_container_of_a_failed_pod_waits_for_nothing() -> None:
         status=PodStatus(PodPhase.FAILED),
     )
 
-    assert text_of(container_cells(pod, app, VIEW).state) == "PodInitializing"
+    assert text_of(container_cells(pod, app, VIEW).state) == "Initializing"
 
 
 @pytest.mark.parametrize(
@@ -183,19 +187,19 @@ GOING: dict[str, Any] = {"state": PodWorkerState.TERMINATING}
         ),
         pytest.param(
             pod_with_container(state=Waiting("CrashLoopBackOff")),
-            "CrashLoopBackOff",
+            "Back-off",
             id="crash loop",
         ),
         pytest.param(
             pod_with_container("pulling x 40%", state=Waiting("ContainerCreating")),
-            "pulling x 40%",
+            "Pulling x 40%",
             id="image on its way",
         ),
         pytest.param(
             pod_with_container(
                 state=Terminated(0, "Completed"), probe={"worker_alive": False}
             ),
-            "Completed",
+            "Exited 0",
             id="over",
         ),
         pytest.param(
@@ -214,8 +218,8 @@ def test_a_narrow_cell_has_the_most_important_word(
 @pytest.mark.parametrize(
     ("operated_on", "words"),
     [
-        pytest.param("db", "waits for db", id="another container"),
-        pytest.param(DEMO.containers[0].name, "hook of app runs", id="this one"),
+        pytest.param("db", "Waiting for db", id="another container"),
+        pytest.param(DEMO.containers[0].name, "Hook of app runs", id="this one"),
     ],
 )
 def test_a_container_that_does_not_exist_yet_is_not_called_running(
@@ -234,7 +238,7 @@ def test_a_waiting_container_shows_the_operation_of_its_pod() -> None:
     pod = pod_with_container("pulling busybox 40%", state=Waiting("ContainerCreating"))
 
     assert text_of(container_cells(pod, pod.containers[0], VIEW).state) == (
-        "pulling 40%"
+        "Pulling 40%"
     )
 
 
@@ -244,13 +248,13 @@ def test_a_waiting_container_shows_the_operation_of_its_pod() -> None:
         pytest.param(Running(NOW - 41 * _SECOND), "Running 41s", id="seconds"),
         pytest.param(Running(NOW - 242 * _SECOND), "Running 4m", id="minutes"),
         pytest.param(Running(NOW - 9_000 * _SECOND), "Running 2h", id="hours"),
-        pytest.param(Waiting("CrashLoopBackOff"), "back-off", id="crash loop"),
-        pytest.param(Waiting("ContainerCreating"), "creating", id="creating"),
+        pytest.param(Waiting("CrashLoopBackOff"), "Back-off", id="crash loop"),
+        pytest.param(Waiting("ContainerCreating"), "Creating", id="creating"),
         pytest.param(
-            Waiting("CreateContainerConfigError"), "config error", id="bad config"
+            Waiting("CreateContainerConfigError"), "Config error", id="bad config"
         ),
-        pytest.param(Terminated(137, "OOMKilled"), "OOM 137", id="out of memory"),
-        pytest.param(Terminated(3, "Error"), "Error 3", id="error"),
+        pytest.param(Terminated(137, "OOMKilled"), "Out of memory", id="out of memory"),
+        pytest.param(Terminated(3, "Error"), "Exited 3", id="error"),
     ],
 )
 def test_a_state_is_a_short_word_in_a_narrow_column(
@@ -258,17 +262,17 @@ def test_a_state_is_a_short_word_in_a_narrow_column(
 ) -> None:
     pod = pod_with_container(state=state)
 
-    cells = container_cells(pod, pod.containers[0], VIEW, state_room=12)
+    cells = container_cells(pod, pod.containers[0], VIEW, state_room=13)
 
     assert text_of(cells.state) == words
 
 
-def test_a_container_without_a_status_is_pending() -> None:
+def test_a_container_without_a_status_is_waiting() -> None:
     pod = pod_with_container(status=None)
 
     cells = container_cells(pod, pod.containers[0], VIEW)
 
-    assert text_of(cells.state) == "Pending"
+    assert text_of(cells.state) == "Waiting"
 
 
 @pytest.mark.parametrize(

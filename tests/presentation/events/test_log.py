@@ -193,13 +193,13 @@ def test_the_first_start_is_no_restart() -> None:
         pytest.param(
             a_step(LifecycleStep.EXITED, exit_code=1),
             "exit",
-            "exit 1, exited on its own",
+            "exit 1, exited by itself",
             id="exit",
         ),
         pytest.param(
             a_wait(),
             "backoff",
-            "waits, restart in 30s to 46s, window 40s, next window 1m20s",
+            "waits, restart in 30s to 46s, back-off 40s, next back-off 1m20s",
             id="back-off",
         ),
         pytest.param(
@@ -304,13 +304,13 @@ def test_a_wait_has_one_line_however_often_it_is_checked() -> None:
     [
         pytest.param(
             a_wait(waits=False, until=None, since=NOW - 75 * _SECOND),
-            "no wait (1m15s >= 40s), window now 1m20s",
+            "no wait (1m15s >= 40s), back-off now 1m20s",
             id="the window is over",
         ),
         pytest.param(
             a_wait(waits=False, until=None, window=timedelta()),
-            "no wait: no window yet, window now 1m20s",
-            id="no window yet",
+            "no wait: no back-off yet, back-off now 1m20s",
+            id="no back-off yet",
         ),
         pytest.param(
             a_wait(waits=False, until=None, since=None),
@@ -319,7 +319,7 @@ def test_a_wait_has_one_line_however_often_it_is_checked() -> None:
         ),
         pytest.param(
             a_wait(waits=False, until=None, window=timedelta(), is_reset=True),
-            "no wait: window reset after 10s, window now 1m20s",
+            "no wait: back-off reset after 10s, back-off now 1m20s",
             id="forgotten",
         ),
     ],
@@ -392,8 +392,8 @@ def test_a_wait_ends_between_two_instants_by_the_rules_of_the_version(
 ) -> None:
     log, story = the_wait(a_wait(), rules_of(version))
 
-    assert log == f"waits, {words}, window 40s, next window 1m20s"
-    assert story == f"{words}: window 40s from the exit, next window 1m20s"
+    assert log == f"waits, {words}, back-off 40s, next back-off 1m20s"
+    assert story == f"{words}: back-off 40s from the exit, next back-off 1m20s"
 
 
 def test_a_wait_that_knows_its_latest_end_says_it_under_any_rules() -> None:
@@ -405,7 +405,7 @@ def test_a_wait_that_knows_its_latest_end_says_it_under_any_rules() -> None:
 def test_the_latest_instant_is_rounded_up() -> None:
     _, story = the_wait(a_decision(0.1, 10, 20))
 
-    assert story.startswith("restart in 9.9s to 26s: window 10s")
+    assert story.startswith("restart in 9.9s to 26s: back-off 10s")
 
 
 @pytest.mark.parametrize(
@@ -419,16 +419,16 @@ def test_a_wait_that_was_already_over_is_not_below_zero(
 
     log, story = the_wait(over)
 
-    assert f"{words}, window 40s" in log
-    assert f"{words}: window 40s" in story
+    assert f"{words}, back-off 40s" in log
+    assert f"{words}: back-off 40s" in story
 
 
 def test_the_exit_right_before_a_restart_is_no_earlier_exit() -> None:
     assert format_no_wait(a_decision(0.1, 0, 10)) == (
-        "no wait: no window yet, next window 10s"
+        "no wait: no back-off yet, next back-off 10s"
     )
     assert format_no_wait(a_decision(30, 0, 10)) == (
-        "no wait: previous exit was 30s ago, no window yet, next window 10s"
+        "no wait: previous exit was 30s ago, no back-off yet, next back-off 10s"
     )
 
 
@@ -452,7 +452,7 @@ def test_what_an_instance_printed_last_is_in_the_row_of_its_exit() -> None:
     assert output is not None
     assert failed is not None
     assert (output.row, output.word) == (exited.row, "EXIT 3")
-    assert output.words == "exited on its own: no database"
+    assert output.words == "exited by itself: no database"
     assert failed.is_fault
 
 

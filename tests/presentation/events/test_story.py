@@ -144,7 +144,7 @@ def test_a_container_is_restarting_until_it_has_started_again() -> None:
 
     assert texts_of(rows)[-1] == (
         "restarting",
-        "no wait: no window yet, next window 10s",
+        "no wait: no back-off yet, next back-off 10s",
     )
     assert texts_of(rows_of(a_pod(), bench.journal))[2][0] == "RESTART 1"
 

@@ -153,8 +153,8 @@ def test_a_kill_is_printed_as_in_the_manual() -> None:
         "2026-11-20T08:21:15.103Z demo/liveness liveness #10 skipped on-hold",
         "2026-11-20T08:21:40.130Z demo/liveness exit 137 after-grace reason=liveness",
         (
-            "2026-11-20T08:21:40.131Z demo/liveness backoff none window=10s "
-            "since-previous-exit=75s next-window=20s"
+            "2026-11-20T08:21:40.131Z demo/liveness backoff none backoff=10s "
+            "since-previous-exit=75s next-backoff=20s"
         ),
         "2026-11-20T08:21:40.249Z demo/liveness started restart=3",
     ]
@@ -303,7 +303,7 @@ def test_the_last_tick_of_a_worker_has_a_summary() -> None:
     lines = lines_of(the_lines(), failed("08:21:05", 1, 1, 34), last)
 
     assert lines[-1].endswith(
-        "demo/liveness liveness counted 0 succeeded, 1 failed, 0 errored, 1 skipped; "
+        "demo/liveness liveness results 0 succeeded, 1 failed, 0 errored, 1 skipped; "
         "latency last 34ms median 34ms max 34ms timeout 1.0s"
     )
 
@@ -416,18 +416,18 @@ def test_why_a_probe_failed_is_repeated_only_if_it_changes() -> None:
         ),
         pytest.param(
             replace(BACKOFF, waits=True, until=BACKOFF.at + 7 * _SECOND, since=None),
-            "demo/liveness backoff waits 7s-23s window=10s next-window=20s",
+            "demo/liveness backoff waits 7s-23s backoff=10s next-backoff=20s",
             id="back-off waits",
         ),
         pytest.param(
             replace(BACKOFF, waits=True, until=BACKOFF.at - 6 * _SECOND, since=None),
-            "demo/liveness backoff waits 0s-10s window=10s next-window=20s",
+            "demo/liveness backoff waits 0s-10s backoff=10s next-backoff=20s",
             id="back-off that was over when it was seen",
         ),
         pytest.param(
             replace(BACKOFF, is_reset=True),
-            "demo/liveness backoff none window=10s since-previous-exit=75s "
-            "next-window=20s reset",
+            "demo/liveness backoff none backoff=10s since-previous-exit=75s "
+            "next-backoff=20s reset",
             id="back-off forgotten",
         ),
         pytest.param(

@@ -92,7 +92,7 @@ ERRORED = a_probe("see", error_run=2)
             "✗2/3!",
             id="an error while failures count up",
         ),
-        pytest.param(a_probe("w"), "w ok", "w ok", id="a warning"),
+        pytest.param(a_probe("w"), "~ ok", "~ ok", id="a warning"),
         pytest.param(
             a_probe("sff", run_doubt="joined in the middle"),
             "✗ >=2/3",
@@ -134,7 +134,7 @@ def test_a_letter_as_a_mark_is_separated_from_the_word() -> None:
     warning = a_probe("w", manifest_probe=LIVENESS)
     failure = a_probe("fff", stored_result=Result.FAILURE)
 
-    assert text_of(probe_cell(warning, VIEW, room=5)) == "ok E"
+    assert text_of(probe_cell(warning, VIEW, room=5)) == "~ok E"
     assert text_of(probe_cell(failure, ascii_view, room=5)) == "fail"
     assert text_of(probe_cell(a_probe("sff"), ascii_view, room=4)) == "x2/3"
 

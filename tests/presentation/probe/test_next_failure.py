@@ -63,13 +63,13 @@ def a_container(
         pytest.param(
             a_container(),
             DEMO,
-            "kill, 30s grace, restart without back-off (10s window is over)",
+            "kill, 30s grace, restart without back-off (10s are over)",
             id="kill",
         ),
         pytest.param(
             a_container(grace=2),
             DEMO,
-            "kill, 2s grace, restart without back-off (10s window is over)",
+            "kill, 2s grace, restart without back-off (10s are over)",
             id="the probe's own grace",
         ),
         pytest.param(
@@ -181,10 +181,10 @@ def test_the_next_failure_does_nothing_in_watch_only_mode() -> None:
     ("window", "waits", "words"),
     [
         pytest.param(
-            0, False, "restart without back-off (no window yet)", id="no window"
+            0, False, "restart without back-off (none yet)", id="no window"
         ),
         pytest.param(
-            40, False, "restart without back-off (40s window is over)", id="just over"
+            40, False, "restart without back-off (40s are over)", id="just over"
         ),
         pytest.param(
             60,

@@ -76,7 +76,7 @@ def a_probe(letters: str = "s", **fields: Any) -> ProbeSnapshot:
         pytest.param(a_probe("sse"), "! err 1", id="an error after successes"),
         pytest.param(a_probe("ses"), "✓", id="a success after an error"),
         pytest.param(a_probe("sffe"), "✗✗· 2/3!", id="an error within a run"),
-        pytest.param(a_probe("sw"), "w", id="a warning that counts as success"),
+        pytest.param(a_probe("sw"), "~", id="a warning that counts as success"),
     ],
 )
 def test_gauge(probe: ProbeSnapshot, shown: str) -> None:
@@ -135,7 +135,7 @@ def test_the_timing_in_full_and_in_short() -> None:
     assert format_timing(probe) == (
         "period 5s  timeout 1s  delay 5s  failures 3  successes 2"
     )
-    assert format_timing_briefly(probe) == "p5 t1 f3 s2 d5"
+    assert format_timing_briefly(probe) == "every 5s, 3 failures, 2 successes"
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_the_timing_in_full_and_in_short() -> None:
         pytest.param(a_probe("ee"), "error", id="errors only"),
         pytest.param(a_probe("fffK", on_hold=True), "on hold", id="on hold"),
         pytest.param(
-            a_probe("g", upcoming_skip=Skip.NOT_STARTED), "gated by startup", id="gate"
+            a_probe("g", upcoming_skip=Skip.NOT_STARTED), "waiting for startup", id="gate"
         ),
         pytest.param(
             a_probe("d", upcoming_skip=Skip.INITIAL_DELAY), "initial delay", id="delay"

@@ -22,7 +22,7 @@ from tests.ticks import changed_tick, demo_ticks
     [
         pytest.param("s", "✓", "+", Role.SUCCESS, id="success"),
         pytest.param("f", "✗", "x", Role.ERROR, id="failure"),
-        pytest.param("w", "w", "w", Role.WARNING, id="warning"),
+        pytest.param("w", "~", "w", Role.WARNING, id="warning"),
         pytest.param("e", "!", "!", Role.WARNING, id="errored"),
         pytest.param("d", "d", "d", Role.MUTED, id="initial delay"),
         pytest.param("g", "g", "g", Role.MUTED, id="waiting for startup"),

@@ -85,7 +85,7 @@ def test_gates_show_the_start_and_the_age_of_the_container() -> None:
     assert gate_texts["container running"] == "yes"
     assert fact_texts["container running"] == "yes  started 08:20:27.1, 39s before"
     assert fact_texts["initial delay"] == "5s, over  40s since 08:20:27.0"
-    assert fact_texts["startup gate"] == "started  no startupProbe"
+    assert fact_texts["startup"] == "started  no startupProbe"
 
 
 def test_a_container_with_a_startup_probe_has_started_by_it() -> None:
@@ -177,8 +177,8 @@ def test_a_tick_delayed_by_a_pause_shows_that_the_clock_went_on() -> None:
     fact_texts = facts(demo_tick("s", held=timedelta(seconds=19.2)))
 
     assert (
-        fact_texts["held back"]
-        == "19s by a pause; initial delay, grace and back-off continued"
+        fact_texts["paused"]
+        == "for 19s; initial delay, grace and back-off continued"
     )
 
 

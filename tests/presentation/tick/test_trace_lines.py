@@ -37,7 +37,7 @@ def test_gates_are_in_two_columns_if_there_is_room() -> None:
         "container running yes started 08:20:25.2, 39s before",
         "pod being deleted no",
         "initial delay 5s, over 40s since 08:20:25.0",
-        "startup gate started no startupProbe",
+        "startup started no startupProbe",
     ]
     assert shown[4].startswith("attempt 1/3 ")
 

@@ -275,8 +275,8 @@ def _about_back_off(cause: Cause) -> Iterator[str]:
         )
     if cause.evidence.count in _FIRST_RESTARTS:
         yield (
-            "Its first restart was at once: no window was open yet, and each restart "
-            "opens the next one, twice as long."
+            "Its first restart was at once: there was no back-off yet, and each "
+            "restart sets the next one, twice as long."
         )
 
 

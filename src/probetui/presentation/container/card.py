@@ -18,6 +18,7 @@ from probetui.presentation.probe.detail import (
     diagnostic_lines,
     last_output_line,
     latency_line,
+    stored_since,
     timing_lines,
 )
 from probetui.presentation.probe.next_failure import format_wait_range, next_failure_of
@@ -27,9 +28,9 @@ from probetui.presentation.probe.verdict import (
     ROLES,
     ProbeVerdict,
     Tone,
-    believed_span,
     grace_text,
     own_verdict,
+    result_span,
     unprobed_verdict,
     verdict_of,
 )
@@ -129,7 +130,7 @@ def brief_card_lines(subject: Subject, view: View, width: int) -> list[Line]:
     )
     return [
         *_verdict_rows(verdict, override_spans(probe), width),
-        line(muted("believed  "), _believed(subject, probe)),
+        line(muted("result  "), *_result(probe, subject, view)),
         *_handler(subject, view, width),
         short_strip(
             subject.ticks,
@@ -212,21 +213,29 @@ def _lay_out_facts(facts: Sequence[tuple[str, Line]], width: int) -> list[Line]:
     for start in range(0, len(facts), columns):
         row = EMPTY
         for column, (label, value) in enumerate(facts[start : start + columns]):
+            fact = line(muted(f"{label}  "), *value)
             gap = " " * max(column * room - len(text_of(row)), 2 if column else 0)
-            row = line(*row, gap, muted(f"{label}  "), *value)
+            if row and not _fit([line(*row, gap, *fact)], width):
+                rows.append(row)
+                row = EMPTY
+            row = line(*row, gap, *fact) if row else fact
         rows.append(row)
     return rows
 
 
-def _believed(subject: Subject, probe: ProbeSnapshot) -> Span:
-    return believed_span(probe, is_over=is_probing_over(subject.pod, subject.container))
+def _result(probe: ProbeSnapshot, subject: Subject, view: View) -> Line:
+    """Format the result and its age, if that is known: `healthy (41s)`."""
+    is_over = is_probing_over(subject.pod, subject.container)
+    since = stored_since(probe)
+    age = "" if since is None else f" ({format_age(view.now - since)})"
+    return line(result_span(probe, is_over=is_over), muted(age))
 
 
 def _facts(subject: Subject, view: View) -> Iterator[tuple[str, Line]]:
     """Yield labels and values besides the verdict, without those that do not apply."""
     container, probe = subject.container, subject.probe
     assert probe is not None  # noqa: S101  # the caller's condition
-    yield "believed", line(_believed(subject, probe))
+    yield "result", _result(probe, subject, view)
     if probe.on_hold and container.backoff is not None and container.backoff.until:
         yield "on hold", line(Span("yes", Role.HOLD))
     if container.stopping is not None:
@@ -244,7 +253,7 @@ def _facts(subject: Subject, view: View) -> Iterator[tuple[str, Line]]:
     if failure.effect is FailureEffect.KILL:
         yield "restart", line(_restart(failure.backoff))
     if container.last_exit is not None:
-        yield "last exit", line(format_exit_cell(container.last_exit))
+        yield "exit", line(format_exit_cell(container.last_exit))
     if container.backoff is not None and container.backoff.until is not None:
         yield "next back-off", line(format_age(container.backoff.next_window))
 
@@ -337,7 +346,7 @@ def _without_probe(subject: Subject, view: View, width: int, height: int) -> lis
         ("restarts", line(str(status.restart_count if status else 0))),
     ]
     if last_exit is not None:
-        facts.append(("last exit", line(format_exit_cell(last_exit))))
+        facts.append(("exit", line(format_exit_cell(last_exit))))
     head = _verdict_rows(verdict, EMPTY, width)
     rows = _lay_out_facts(facts, width)
     gap = (EMPTY,) if height > len(head) + len(rows) else ()

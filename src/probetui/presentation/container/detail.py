@@ -126,7 +126,7 @@ def probe_tabs(subject: Subject, *, in_letters: bool) -> Line:
 
 
 def probe_summary(subject: Subject, view: View) -> str:
-    """Format handler type and timing: `exec p5 t1 f3 d5`."""
+    """Format handler type and timing: `exec every 5s, 3 failures`."""
     if subject.probe is None:
         return ""
     kind = format_handler(subject.probe.probe, view).partition(" ")[0]

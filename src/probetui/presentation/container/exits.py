@@ -26,7 +26,7 @@ _NAMES = {
 _ASKED = {
     ExitCause.LIVENESS: "liveness probe",
     ExitCause.STARTUP: "startup probe",
-    ExitCause.USER: "stopped by hand",
+    ExitCause.USER: "stopped by you",
     ExitCause.DELETE: "pod deleted",
     ExitCause.DEFINITION: "spec changed",
     ExitCause.POD: "pod stopped",
@@ -36,16 +36,12 @@ _ASKED = {
 }
 
 _IN_SHORT = {
-    ExitCause.LIVENESS: "probe",
-    ExitCause.STARTUP: "probe",
-    ExitCause.USER: "user",
-    ExitCause.DELETE: "pod",
-    ExitCause.DEFINITION: "spec",
-    ExitCause.POD: "pod",
-    ExitCause.POST_START_HOOK: "hook",
-    ExitCause.RESTART_ALL: "rule",
-    ExitCause.UNSEEN: "unseen",
+    ExitCause.LIVENESS: "killed by probe",
+    ExitCause.STARTUP: "killed by probe",
+    ExitCause.POST_START_HOOK: "hook failed",
 }
+EXIT_CELLS = 22
+"""The cells of the longest short form of an exit: `not watched then (137)`."""
 
 
 def signal_name(exit_code: int, signal: int | None = None) -> str:
@@ -63,7 +59,7 @@ def never_started(end: ContainerEntry | LastExit) -> bool:
 
 def stop_reason_text(by: ExitCause) -> str:
     """Describe who ended a container."""
-    return _ASKED.get(by, "exited on its own")
+    return _ASKED.get(by, "exited by itself")
 
 
 def format_exit(entry: ContainerEntry) -> str:
@@ -95,11 +91,14 @@ def may_be_stopped_by_others(signal: str) -> bool:
 
 
 def format_exit_cell(last_exit: LastExit) -> str:
-    """Format exit code and cause in at most ten cells: `137 probe`."""
-    by = "OOM" if last_exit.oom_killed else _IN_SHORT.get(last_exit.by, "itself")
+    """Format cause and exit code in `EXIT_CELLS`: `exited by itself (1)`."""
+    code, cause = last_exit.exit_code, last_exit.by
+    by = _IN_SHORT.get(cause) or stop_reason_text(cause)
+    if cause is ExitCause.ITSELF and may_be_stopped_by_others(signal_name(code)):
+        by = "exited"
     if never_started(last_exit):
-        by = "start"
-    return f"{last_exit.exit_code} {by}"
+        by = "start failed"
+    return f"{'out of memory' if last_exit.oom_killed else by} ({code})"
 
 
 def is_after_grace(entry: ContainerEntry) -> bool:

@@ -41,7 +41,7 @@ from probetui.presentation.tick.strips import NOW, TickStrip, fold_ticks
 _KILLED = {
     ExitCause.LIVENESS: "killed by liveness",
     ExitCause.STARTUP: "killed by startup",
-    ExitCause.USER: "stopped by hand",
+    ExitCause.USER: "stopped by you",
     ExitCause.DELETE: "pod deleted",
     ExitCause.DEFINITION: "spec changed",
     ExitCause.POD: "pod stopped",
@@ -69,7 +69,7 @@ _Rows = Sequence[tuple[ContainerInstance | None, InstanceTicks | None]]
 def format_instance(
     instance: ContainerInstance, view: View, following: ContainerInstance | None = None
 ) -> str:
-    """Format times and end: `08:19:10-08:20:25  exited on its own, exit 1`.
+    """Format times and end: `08:19:10-08:20:25  exited by itself, exit 1`.
 
     An exit is seen late, so the creation of the following instance limits its time.
     """
@@ -80,7 +80,7 @@ def format_instance(
         ended = "" if instance.stopping is None else f"{_GAP}being stopped"
         return f"{start}-now{ended}"
     signal = signal_name(exited.exit_code or 0, exited.signal)
-    itself = "exited" if may_be_stopped_by_others(signal) else "exited on its own"
+    itself = "exited" if may_be_stopped_by_others(signal) else "exited by itself"
     if never_started(exited):
         itself = NEVER_STARTED
     by = _KILLED.get(exited.by or ExitCause.ITSELF, itself)
@@ -95,7 +95,7 @@ def format_instance(
 def format_run(run: InstanceRun, view: View) -> str:
     """Format a line about instances that ended alike, or about one.
 
-    `1-18  08:19:10-09:40:25  every ~5m, each exited on its own, exit 1`
+    `1-18  08:19:10-09:40:25  every ~5m, each exited by itself, exit 1`
     """
     last = format_instance(run.last, view)
     if not run.is_folded:

@@ -81,7 +81,7 @@ def format_backoff_wait(container: ContainerSnapshot, view: View) -> str:
         return ""
     since = f" from exit {view.times.clock(backoff.since)}" if backoff.since else ""
     return (
-        f"window {format_age(backoff.window)}{since}, "
+        f"{format_age(backoff.window)}{since}, "
         f"retry {format_due(due, view.now)}, "
         f"next {format_age(backoff.next_window)}"
     )

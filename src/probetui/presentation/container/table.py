@@ -28,6 +28,7 @@ from probetui.kubelet.journal import (
     UnfinishedTickEntry,
 )
 from probetui.kubelet.pod_workers.pod_update import PodWorkerState
+from probetui.presentation.container.back_off import rounded_up
 from probetui.presentation.container.exits import format_exit_cell
 from probetui.presentation.probe.cell import CELLS, probe_cell
 from probetui.presentation.probe.state import next_tick
@@ -53,22 +54,26 @@ WAITING_IN_TROUBLE = frozenset(
 )
 
 
-_SHORT_STATES = {
-    "ContainerCreating": "creating",
-    "PodInitializing": "waits: init",
-    "CrashLoopBackOff": "back-off",
-    "ImagePullBackOff": "pull backoff",
-    "ErrImageNeverPull": "no image",
-    "InvalidImageName": "bad image",
-    "CreateContainerError": "create error",
-    "CreateContainerConfigError": "config error",
-    "RunContainerError": "run error",
-    "OOMKilled": "OOM",
+_BACK_OFF, _PULL_BACK_OFF = "CrashLoopBackOff", "ImagePullBackOff"
+_WORDS = {
+    _BACK_OFF: "Back-off",
+    _PULL_BACK_OFF: "Pull back-off",
+    "ErrImagePull": "Pull failed",
+    "RegistryUnavailable": "Pull failed",
+    "ErrImageNeverPull": "No image",
+    "InvalidImageName": "Bad image",
+    "ContainerCreating": "Creating",
+    "PodInitializing": "Initializing",
+    "CreateContainerError": "Create failed",
+    "CreateContainerConfigError": "Config error",
+    "RunContainerError": "Start failed",
+    "StartError": "Start failed",
+    "OOMKilled": "Out of memory",
 }
-"""Short forms of `kubectl`'s words, for narrow columns."""
+"""The screen's words for the reasons of a cluster, which `describe` has."""
 
 ROOM_FOR_STATES = 17
-"""The width, in cells, of the longest common state, `ContainerCreating`."""
+"""The width, in cells, of the longest common state, `Pull back-off 16s`."""
 
 
 class ContainerCells(Struct, frozen=True):
@@ -222,14 +227,18 @@ def _state_in(
     if len(long.text) <= room:
         return long
     short = state(pod, container, view, age=format_brief_age)
-    word, _, rest = short.text.partition(" ")
-    text = f"{_SHORT_STATES.get(word, word)} {rest}".rstrip()
-    if len(text) > room:
-        # The container's card has the operation in full.
-        *_, last = rest.split() or [""]
-        is_named = last.endswith("%") or word == _WAITS
-        text = f"{word} {last}" if is_named else word
-    return short._replace(text=text)
+    if len(short.text) <= room:
+        return short
+    # The container's card has all of it.
+    if (awaited := short.text.removeprefix(_WAITING_FOR)) != short.text:
+        return short._replace(text=f"For {awaited}")
+    *words, last = short.text.split()
+    first = words[0] if words else last
+    if last.endswith("%"):
+        return short._replace(text=f"{first} {last}")
+    while words and len(" ".join(words)) > room:
+        words.pop()
+    return short._replace(text=" ".join(words) or first)
 
 
 def state(
@@ -238,9 +247,10 @@ def state(
     view: View,
     age: Callable[[timedelta], str] = format_age,
 ) -> Span:
-    """Format a container's state: `Running 41s`, `CrashLoopBackOff`.
+    """Format a container's state: `Running 41s`, `Back-off 17s`.
 
-    A user's fault takes the place of `Running`.
+    What is left of a back-off is the least: nothing happens before. A user's fault
+    takes the place of `Running`.
     """
     if container.stopping is not None:
         return Span("Stopping", Role.ERROR)
@@ -253,19 +263,32 @@ def state(
                 return Span(word)
             return Span(f"{word} {age(view.now - started_at)}")
         case ContainerStatus(state=Terminated(exit_code, reason)):
-            if exit_code == 0:
-                return muted(view.safe(reason) or "Completed")
-            return Span(f"{view.safe(reason) or 'Error'} {exit_code}", Role.ERROR)
+            word = _WORDS.get(reason, "Exited")
+            role = Role.ERROR if exit_code else Role.MUTED
+            return Span(f"{word} {exit_code}", role)
         case ContainerStatus(state=Waiting(reason)) if reason in WAITING_IN_TROUBLE:
-            return Span(reason, Role.ERROR)
+            word = _WORDS.get(reason, reason)
+            left = _left_of_wait(reason, container, view)
+            return Span(f"{word} {age(left)}" if left else word, Role.ERROR)
         case ContainerStatus(state=Waiting(reason)):
-            awaited = _awaited(pod, container) or reason or "Waiting"
+            awaited = _awaited(pod, container) or _WORDS.get(reason, reason)
         case _:
-            awaited = _awaited(pod, container) or "Pending"
-    return muted(view.safe(awaited))
+            awaited = _awaited(pod, container)
+    awaited = view.safe(awaited) or "Waiting"
+    return muted(awaited[:1].upper() + awaited[1:])
 
 
-_WAITS = "waits"
+def _left_of_wait(
+    reason: str, container: ContainerSnapshot, view: View
+) -> timedelta | None:
+    """Return the least that is left of a back-off, None if it is over or unknown."""
+    until = _waits_until(container)
+    if until is None or reason not in {_BACK_OFF, _PULL_BACK_OFF}:
+        return None
+    return rounded_up(until - view.now) if until > view.now else None
+
+
+_WAITING_FOR = "Waiting for "
 
 
 def _awaited(pod: PodSnapshot, container: ContainerSnapshot) -> str:
@@ -273,7 +296,7 @@ def _awaited(pod: PodSnapshot, container: ContainerSnapshot) -> str:
     if pod.operation_container in {"", container.container.name} and pod.operation:
         return pod.operation
     awaited = pod.operation_container or _blocking_init(pod, container)
-    return f"{_WAITS} for {awaited}" if awaited else ""
+    return f"{_WAITING_FOR}{awaited}" if awaited else ""
 
 
 def _blocking_init(pod: PodSnapshot, container: ContainerSnapshot) -> str:
@@ -352,7 +375,7 @@ def _is_plain_init(container: ContainerSnapshot) -> bool:
 
 
 def _last_exit(container: ContainerSnapshot) -> Span:
-    """Format exit code and cause of the previous instance: `137 probe`."""
+    """Format exit code and cause of the previous instance: `killed by probe (137)`."""
     if container.last_exit is None:
         return muted("-")
     return Span(format_exit_cell(container.last_exit))

@@ -628,47 +628,47 @@ def _override(tick: TickEntry) -> str:
 
 
 def format_backoff(entry: BackoffEntry, due: InstantRange | None) -> str:
-    """Return what back-off said: `no wait (75s >= 10s), window now 20s`.
+    """Return what back-off said: `no wait (75s >= 10s), back-off now 20s`.
 
     If the container waits, its restart is `due`.
     """
-    following = f"window now {format_age(entry.next_window)}"
+    following = f"back-off now {format_age(entry.next_window)}"
     if due is not None:
-        following = f"next window {format_age(entry.next_window)}"
-        window = f"window {format_age(entry.window)}"
+        following = f"next back-off {format_age(entry.next_window)}"
+        window = f"back-off {format_age(entry.window)}"
         return f"waits, restart {format_due(due, entry.at)}, {window}, {following}"
     if entry.since is None:
         return "no wait: no earlier exit"
     passed = format_age(entry.at - entry.since)
     if entry.is_reset:
-        return f"no wait: window reset after {passed}, {following}"
+        return f"no wait: back-off reset after {passed}, {following}"
     if not entry.window:
-        return f"no wait: no window yet, {following}"
+        return f"no wait: no back-off yet, {following}"
     return f"no wait ({passed} >= {format_age(entry.window)}), {following}"
 
 
 def format_wait(entry: BackoffEntry, due: InstantRange) -> str:
-    """Return what the story says of a wait: when it is over, and the next window."""
+    """Return what the story says of a wait: when it is over, and the next back-off."""
     window = format_age(entry.window)
-    following = f"next window {format_age(entry.next_window)}"
+    following = f"next back-off {format_age(entry.next_window)}"
     restart = format_due(due, entry.at)
-    return f"restart {restart}: window {window} from the exit, {following}"
+    return f"restart {restart}: back-off {window} from the exit, {following}"
 
 
 def format_no_wait(entry: BackoffEntry) -> str:
     """Return why a restart had not to wait, and how long the next one may."""
     after = entry.next_window
-    following = f", next window {format_age(after)}" if after else ""
+    following = f", next back-off {format_age(after)}" if after else ""
     if entry.since is None:
         return f"no wait: first restart{following}"
     if not entry.window and entry.at - entry.since < _HALF_A_SECOND:
-        return f"no wait: no window yet{following}"
+        return f"no wait: no back-off yet{following}"
     passed = f"previous exit was {format_age(entry.at - entry.since)} ago"
     if entry.is_reset:
-        return f"no wait: {passed}, window reset{following}"
+        return f"no wait: {passed}, back-off reset{following}"
     if not entry.window:
-        return f"no wait: {passed}, no window yet{following}"
-    return f"no wait: {passed}, window {format_age(entry.window)}{following}"
+        return f"no wait: {passed}, no back-off yet{following}"
+    return f"no wait: {passed}, back-off {format_age(entry.window)}{following}"
 
 
 def _stopping(entry: ContainerEntry, pod: Pod | None) -> str:

@@ -148,7 +148,7 @@ class PlainDetail:
         if counted is None:
             return ""
         counts = (
-            f"counted {counted.successes} succeeded, {counted.failures} failed, "
+            f"results {counted.successes} succeeded, {counted.failures} failed, "
             f"{counted.errors} errored, {counted.skips} skipped"
         )
         return counts + _latency(counted.durations, _probe(key, pod))

@@ -459,14 +459,13 @@ def _unusual(tick: TickEntry) -> str:
         if tick.overridden.delay
         else ""
     )
-    held = (
-        f" held={format_duration(tick.overridden.held)}" if tick.overridden.held else ""
-    )
+    held = tick.overridden.held
+    paused = f" paused={format_duration(held)}" if held else ""
     injected = " injected" if tick.overridden.injected else ""
     dropped = (
         f" late-dropped={tick.timing.late_drops}" if tick.timing.late_drops else ""
     )
-    return f"{trigger}{held}{dropped}{injected}{delayed}{muted}"
+    return f"{trigger}{paused}{dropped}{injected}{delayed}{muted}"
 
 
 def _dry_run(entry: DryRunEntry) -> str:
@@ -539,10 +538,10 @@ def _backoff(entry: BackoffEntry, rules: KubeletRules) -> str:
     if due is not None:
         latest = rounded_up(due.latest - entry.at)
         waits = f"waits {_seconds(entry.left)}-{_seconds(latest)}"
-    words = f"backoff {waits} window={_seconds(entry.window)}"
+    words = f"backoff {waits} backoff={_seconds(entry.window)}"
     if entry.since is not None:
         words += f" since-previous-exit={_seconds(entry.at - entry.since)}"
-    words += f" next-window={_seconds(entry.next_window)}"
+    words += f" next-backoff={_seconds(entry.next_window)}"
     return f"{words} reset" if entry.is_reset else words
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from probetui.analysis.container_history import ContainerHistory
 from probetui.analysis.findings import finding_text, severity_of
@@ -120,7 +120,7 @@ def count_line(probe: ProbeSnapshot) -> Line:
         (probe.skips, "skipped"),
     )
     shown = ", ".join(f"{count} {outcome}" for count, outcome in counts if count)
-    return labelled("counted", shown or "no tick yet")
+    return labelled("results", shown or "no tick yet")
 
 
 def output_lines(probe: ProbeSnapshot, view: View) -> Iterator[Line]:
@@ -218,22 +218,33 @@ def output_text(attempt: Attempt) -> str:
     return attempt.output if attempt.error is None else attempt.error
 
 
+def stored_since(probe: ProbeSnapshot) -> datetime | None:
+    """Return when the stored result was set, None if that tick is not kept."""
+    at, _ = _stored_by(probe)
+    return at
+
+
 def _stored_since(probe: ProbeSnapshot, view: View) -> str:
     """Format when and why the stored result was set; empty if that tick is not kept."""
+    at, why = _stored_by(probe)
+    return "" if at is None else f"  since {view.times.stamp(at)}{why}"
+
+
+def _stored_by(probe: ProbeSnapshot) -> tuple[datetime | None, str]:
     for tick in reversed(probe.history):
         if tick.action in _STORED_SOMETHING:
-            return f"  since {view.times.stamp(tick.at)}"
+            return tick.at, ""
         if tick.skip is Skip.NOT_RUNNING and tick.stored.before != tick.stored.after:
-            return f"  since {view.times.stamp(tick.at)} (container not running)"
+            return tick.at, " (container not running)"
         if tick.new_container:
-            return f"  since {view.times.stamp(tick.at)} (initial value)"
-    return ""
+            return tick.at, " (initial value)"
+    return None, ""
 
 
 def next_tick_line(probe: ProbeSnapshot, view: View, at: str = "") -> Line:
     """Format the time to the next tick, with `at` after it, and why it is skipped."""
     if probe.is_result_held:
-        return line("after the result that is held back")
+        return line("after the result that is paused")
     if probe.in_flight_since is not None:
         return line("after the probe in flight")
     if probe.next_tick_at is None:

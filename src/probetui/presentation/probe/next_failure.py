@@ -69,9 +69,9 @@ def format_restart(failure: NextFailure) -> str:
         case False if forecast.exited_at is None:
             return "restart without back-off (no earlier exit)"
         case False if not forecast.window:
-            return "restart without back-off (no window yet)"
+            return "restart without back-off (none yet)"
         case False:
-            return f"restart without back-off ({window} window is over)"
+            return f"restart without back-off ({window} are over)"
         case True:
             return f"then back-off, {format_wait_range(forecast)}"
         case None:
@@ -111,4 +111,4 @@ def _restart_fields(forecast: BackoffForecast | None) -> str:
     if forecast.waits is False:
         return " backoff=none"
     wait = "waits" if forecast.waits else "maybe"
-    return f" backoff={wait} window={format_age(forecast.window)}"
+    return f" backoff={wait}({format_age(forecast.window)})"

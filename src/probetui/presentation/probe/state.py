@@ -118,7 +118,7 @@ def probe_state_word(probe: ProbeSnapshot) -> str:
         return "on hold"
     match probe.upcoming_skip:
         case Skip.NOT_STARTED:
-            return "gated by startup"
+            return "waiting for startup"
         case Skip.INITIAL_DELAY:
             return "initial delay"
         case Skip.NOT_RUNNING:
@@ -199,13 +199,11 @@ def format_timing(probe: Probe) -> str:
 
 
 def format_timing_briefly(probe: Probe) -> str:
-    """Format the timing briefly: `p5 t1 f3 d5`."""
-    timing = f"p{probe.period_seconds} t{probe.timeout_seconds}"
-    timing += f" f{probe.failure_threshold}"
+    """Format the timing briefly: `every 5s, 3 failures`."""
+    most = probe.failure_threshold
+    timing = f"every {probe.period_seconds}s, {most} failure{'' if most == 1 else 's'}"
     if probe.success_threshold > 1:
-        timing += f" s{probe.success_threshold}"
-    if probe.initial_delay_seconds:
-        timing += f" d{probe.initial_delay_seconds}"
+        timing += f", {probe.success_threshold} successes"
     return timing
 
 

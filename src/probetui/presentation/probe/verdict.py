@@ -404,7 +404,7 @@ def _sentence_of_failures(
     if probe.run_doubt:
         effect += " at the latest"
     if more <= 1 and probe.is_result_held:
-        return f"{effect} on resume: the failure is held back"
+        return f"{effect} on resume: the failure is paused"
     if more <= 1 and probe.in_flight_since is not None:
         return f"{effect} if the probe under way fails ({_spent(probe, view)})"
     probes = f"the next {more} probes fail"
@@ -443,7 +443,7 @@ def _time_until(probe: ProbeSnapshot, more: int, view: View) -> str:
 
 def _when(probe: ProbeSnapshot, view: View) -> str:
     if probe.is_result_held:
-        return "done, its result held back"
+        return "done, its result paused"
     if probe.in_flight_since is not None:
         return f"under way ({_spent(probe, view)})"
     if probe.next_tick_at is None:
@@ -470,8 +470,8 @@ def _spent(probe: ProbeSnapshot, view: View) -> str:
     return spent
 
 
-def believed_span(probe: ProbeSnapshot, *, is_over: bool) -> Span:
-    """Return the kubelet's belief, by the stored result: `healthy`, `not ready`.
+def result_span(probe: ProbeSnapshot, *, is_over: bool) -> Span:
+    """Return the stored result as the kubelet takes it: `healthy`, `not ready`.
 
     `is_over` tells that a probe without a worker will never get one again.
     """

@@ -19,7 +19,7 @@ class MarkSet(Struct, frozen=True):
 
     success: str = "✓"
     failure: str = "✗"
-    warning: str = "w"
+    warning: str = "~"
     errored: str = "!"
     delay: str = "d"
     gate: str = "g"
@@ -52,6 +52,7 @@ UNICODE = MarkSet()
 ASCII = MarkSet(
     success="+",
     failure="x",
+    warning="w",  # what is cut ends with a tilde
     out_of_schedule="'",
     became_good="^",
     became_bad="v",
@@ -129,7 +130,7 @@ def mark_legend(marks: MarkSet) -> tuple[tuple[str, str], ...]:
         (marks.errored, "error, not counted"),
         (marks.warning, "warning, counts as success"),
         (_skipped(marks.delay, "delay"), "skipped: initial delay"),
-        (_skipped(marks.gate, "gate", "done"), "skipped: startup gate, or done"),
+        (_skipped(marks.gate, "gate", "done"), "skipped: waits for startup, or done"),
         (_skipped(marks.hold, "hold"), "skipped: on hold"),
         (_skipped(marks.not_running, "not_running"), "skipped: no running container"),
         (marks.kill, "this tick caused a kill"),

@@ -59,6 +59,7 @@ _PASSED = {
     "initial delay": "delay {}",
 }
 """What there is to say of a question that was passed; of others the answer."""
+_STARTUP = "startup gate"
 _LONG_AGO = "the trace of this tick was dropped (too old)"
 _TRIGGERS = {
     Trigger.READINESS: "early: the container is not ready",
@@ -127,7 +128,7 @@ def _notes(
     notes = {}
     container = pod.container(tick.key.container_name) if pod is not None else None
     if container is not None and container.startup_probe is None:
-        notes["startup gate"] = "no startupProbe"
+        notes[_STARTUP] = "no startupProbe"
     if started_at is not None and started_at <= tick.timing.started_at:
         passed = format_countdown(tick.timing.started_at - started_at)
         notes["container running"] = (
@@ -148,13 +149,17 @@ def _gate(
     value = view.safe(gate.value)
     if gate is not blocking_gate(tick):
         note = f"  {notes[gate.name]}" if gate.name in notes else ""
-        return TraceRow(gate.name, line(value, muted(note)), gate.passed)
+        return TraceRow(_label(gate), line(value, muted(note)), gate.passed)
     role = Role.HOLD if tick.skip is Skip.ON_HOLD else Role.WARNING
     return TraceRow(
-        gate.name,
+        _label(gate),
         line(Span(value, role), muted("  -> skipped")),
         passed=False,
     )
+
+
+def _label(gate: Gate) -> str:
+    return "startup" if gate.name == _STARTUP else gate.name
 
 
 def _facts(
@@ -167,9 +172,9 @@ def _facts(
     if tick.trigger is not Trigger.PERIODIC:
         yield TraceRow("trigger", line(_TRIGGERS[tick.trigger]))
     if tick.overridden.held:
-        words = f"{format_duration(tick.overridden.held)} by a pause"
+        words = f"for {format_duration(tick.overridden.held)}"
         yield TraceRow(
-            "held back",
+            "paused",
             line(words, muted("; initial delay, grace and back-off continued")),
         )
     if tick.timing.late_drops:

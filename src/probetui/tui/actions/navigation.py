@@ -287,10 +287,10 @@ DISPLAY_ACTIONS = (
     Action(
         "look.state-lines",
         "h",
-        "Show or hide changes of state in the events",
+        "Show or hide status changes in the events",
         (KeyContext.EVENT_LOG, KeyContext.PANES),
         "state_lines",
-        typed="state lines",
+        typed="status changes",
         word="state",
     ),
     Action(

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from probetui.analysis.lanes import LaneAxis
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot
 from probetui.k8s.probe import ProbeType
+from probetui.presentation.container.exits import EXIT_CELLS
 from probetui.presentation.container.health import container_health
 from probetui.presentation.container.sorting import ContainerOrder
 from probetui.presentation.container.table import (
@@ -37,14 +38,15 @@ from probetui.tui.styled_text import (
 _MARKER, _SPACE = Column("", 2), Column("", 0)
 _NAME, _RESTARTS = Column("NAME"), Column("RST", 3, is_right=True)
 _STATE = Column("STATE", ROOM_FOR_STATES, keeps_end=True)
-_LAST_EXIT, _NEXT = Column("LAST EXIT", 9), Column("NEXT", 5, is_right=True)
+_LAST_EXIT, _NEXT = Column("LAST EXIT", EXIT_CELLS), Column("NEXT", 5, is_right=True)
 _PROBES = (Column("LIVE", CELLS), Column("READY", CELLS), Column("START", CELLS))
-_SHORT_STATE, _SHORT_READY, _SHORT_START = 12, 5, 6
+_SHORT_STATE, _SHORT_READY, _SHORT_START = 13, 5, 6
 
 _ROOM_FOR_START = 62
 _ROOM_FOR_STATES = 72
 _ROOM_FOR_PROBES = 84
-_ROOM_FOR_EXITS = 96
+_ROOM_FOR_LONG_STATES = 96
+_ROOM_FOR_EXITS = 112
 
 _BARE = (
     Column("", 1),
@@ -103,7 +105,9 @@ def columns_for(width: int, listed: ListedNames) -> tuple[Column, ...]:
 @lru_cache(maxsize=8)
 def lane_columns_for(width: int, listed: ListedNames) -> tuple[Column, ...]:
     """Return the columns of a list with lanes, which take what is left."""
-    state = _STATE if width >= _ROOM_FOR_EXITS else replace(_STATE, width=_SHORT_STATE)
+    state = _STATE
+    if width < _ROOM_FOR_LONG_STATES:
+        state = replace(state, width=_SHORT_STATE)
     fixed = (_MARKER.width or 0) + (state.width or 0) + (_RESTARTS.width or 0)
     room = width - fixed - len((_MARKER, _NAME, state, _RESTARTS)) - _LEAST_LANE
     name = Column(_NAME.heading, max(min(listed.longest, room), _SHORT_STATE))

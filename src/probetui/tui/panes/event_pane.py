@@ -394,11 +394,11 @@ class EventPane(Pane):
         return self._detail is None and not self._story.rows[index].is_note
 
     def _hidden(self) -> str:
-        """Format the number of hidden lines of state, empty if there is none."""
+        """Format the number of hidden status changes, empty if there is none."""
         if self.shows_state or not self._state_lines:
             return ""
         plural = "" if self._state_lines == 1 else "s"
-        return f"  {self._state_lines} state line{plural} hidden"
+        return f"  {self._state_lines} status change{plural} hidden"
 
     def _columns(self) -> tuple[Column, ...]:
         columns = _WIDE if self.inner_width >= _WIDE_ENOUGH else _NARROW

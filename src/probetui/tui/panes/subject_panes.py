@@ -321,7 +321,7 @@ class WhyPage(SubjectPage):
 
     def badge(self, subject: Subject) -> Line:
         del subject  # the badge is constant
-        return line(muted("w in full, 5 the gates"))
+        return line(muted("w in full, 5 the decision"))
 
     def rows(self, subject: Subject, pane: SubjectPane) -> Sequence[StyledLine]:
         room = max(pane.inner_height, 1)

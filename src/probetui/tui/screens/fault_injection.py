@@ -23,7 +23,7 @@ from probetui.tui.state import UiState
 
 _FREEZE = MenuRow(Fault.FREEZE, "freeze", "suspend all its processes")
 _UNFREEZE = MenuRow(Fault.UNFREEZE, "unfreeze", "resume its processes")
-_STOP = MenuRow(Fault.STOP, "stop main process", "SIGTERM, as if it exited on its own")
+_STOP = MenuRow(Fault.STOP, "stop main process", "SIGTERM, as if it exited by itself")
 _KILL = MenuRow(Fault.KILL, "kill main process", "SIGKILL: exit 137, no grace")
 _CUT = MenuRow(Fault.CUT_NETWORK, "cut network", "of the whole pod")
 _RESTORE = MenuRow(Fault.RESTORE_NETWORK, "restore network", "reconnect the pod")
@@ -31,7 +31,7 @@ _NOT_NOW = "not possible, see below"
 _DOES_NOT_RUN = "the container is not running"
 _ONLY_WATCHED = "attach only watches; start with --act"
 _POINTS = {
-    BreakpointKind.BEFORE_KILL: "the failure that would kill is held back",
+    BreakpointKind.BEFORE_KILL: "the failure that would kill is paused",
     BreakpointKind.FIRST_FAILURE: "after a success, or the first run",
     BreakpointKind.READINESS: "becomes ready, or not ready",
 }
