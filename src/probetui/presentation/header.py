@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import chain
 from typing import NamedTuple
@@ -11,15 +12,18 @@ from msgspec import Struct
 
 from probetui.durations import format_age, format_countdown, format_stopwatch
 from probetui.engine.snapshot import (
+    ContainerSnapshot,
     PlaybackKind,
     PlaybackSnapshot,
     PodSnapshot,
     ProbeSnapshot,
     Snapshot,
 )
+from probetui.k8s.status import Running, Terminated, Waiting
 from probetui.kubelet.outcome import Result
 from probetui.kubelet_rules import DEFAULT_VERSION, rules_of
-from probetui.presentation.container.table import ready_containers
+from probetui.presentation.container.health import Health, container_health
+from probetui.presentation.container.status_lines import IMAGE_REASONS
 from probetui.presentation.text.spans import (
     EMPTY,
     Line,
@@ -32,6 +36,8 @@ from probetui.presentation.text.spans import (
 from probetui.presentation.text.view import View
 
 _LATE = timedelta(milliseconds=100)
+"""Lateness from which on it may explain why probes time out."""
+
 _SHORTEST_PERIOD = timedelta(seconds=1)
 """Lateness from which on ticks may be lost: the shortest period."""
 
@@ -46,7 +52,7 @@ ISOLATION_MARK, SHORT_ISOLATION_MARK = " (not isolated)", "!"
 SHORT = 4
 """The first level with short words and without the runtime's version."""
 
-_READY, _WITHOUT_PODS, _WITHOUT_CLOCK, _WITHOUT_RESTARTS = 2, 5, 6, 7
+_WITHOUT_RESTARTS, _WITHOUT_PODS, _FOLDED, _WITHOUT_CLOCK = 3, 5, 6, 7
 _TINY, _LEAST = 8, 9
 
 
@@ -135,15 +141,12 @@ def _limits(snapshot: Snapshot, about: SessionInfo, *, is_short: bool) -> Line:
     return tuple(Span(badge, Role.ACCENT) for badge in badges)
 
 
-def is_late(snapshot: Snapshot) -> bool:
-    """Return whether ticks are noticeably late."""
-    return snapshot.lateness > _LATE
-
-
-def _late(snapshot: Snapshot, *, has_owner: bool) -> str:
-    cause = snapshot.lateness_cause
-    owner = f" ({cause.owner})" if cause is not None and has_owner else ""
-    return f"late {format_countdown(snapshot.lateness)}{owner}"
+def lateness_mark(snapshot: Snapshot) -> Line:
+    """Return how late ticks are, empty unless that matters."""
+    if snapshot.lateness < _SHORTEST_PERIOD:
+        return EMPTY
+    late = f"late {format_countdown(snapshot.lateness)}"
+    return line(Span(late, Role.WARNING))
 
 
 LEVELS = 10
@@ -154,10 +157,17 @@ class Counts(NamedTuple):
     """The counts of the header, of one pod or of all pods."""
 
     pods: int = 0
-    containers: int = 0
     ready: int = 0
-    to_be_ready: int = 0
+    failing: int = 0
     erroring: int = 0
+    stopping: int = 0
+    back_off: int = 0
+    not_pulled: int = 0
+    failed: int = 0
+    not_ready: int = 0
+    starting: int = 0
+    waiting: int = 0
+    done: int = 0
     frozen: int = 0
     cut_off: int = 0
     muted: int = 0
@@ -177,23 +187,79 @@ class Counts(NamedTuple):
         return "".join(f"  {word} {count}" for word, count in counts.items() if count)
 
 
+_STATES = {
+    "ready": ("ready", Role.SUCCESS, "ready"),
+    "failing": ("failing", Role.WARNING, "failing"),
+    "erroring": ("erroring", Role.WARNING, "failing"),
+    "stopping": ("stopping", Role.ERROR, "down"),
+    "back_off": ("back-off", Role.ERROR, "down"),
+    "not_pulled": ("pull failed", Role.ERROR, "down"),
+    "failed": ("failed", Role.ERROR, "down"),
+    "not_ready": ("not ready", Role.WARNING, "failing"),
+    "starting": ("starting", Role.STRONG, "starting"),
+    "waiting": ("waiting", Role.MUTED, "starting"),
+    "done": ("done", Role.MUTED, ""),
+}
+"""The words of a state and of several where room is short, empty for no word."""
+
+_IMAGE_REASONS = IMAGE_REASONS | {"ErrImageNeverPull", "InvalidImageName"}
+_HEALTHS = {
+    Health.KILLED: "stopping",
+    Health.LAST_CHANCE: "failing",
+    Health.COUNTING: "failing",
+    Health.ERRORED: "erroring",
+    Health.NOT_READY: "not_ready",
+}
+
+
+def _state_of(pod: PodSnapshot, container: ContainerSnapshot) -> str:
+    """Return the field of `Counts` in which a container is counted."""
+    health = container_health(pod, container)
+    if health in _HEALTHS:
+        return _HEALTHS[health]
+    state = None if container.status is None else container.status.state
+    match state:
+        case Waiting(reason) if reason in _IMAGE_REASONS:
+            return "not_pulled"
+        case _ if container.backoff is not None and container.backoff.until is not None:
+            return "back_off"
+        case Waiting("CrashLoopBackOff"):
+            return "back_off"
+        case Waiting() if health is Health.BACK_OFF:
+            return "failed"
+        case Terminated(exit_code):
+            return "failed" if exit_code else "done"
+        case Running():
+            return "ready" if health is Health.CALM else "starting"
+        case _:
+            return "waiting"
+
+
 def count_pod(pod: PodSnapshot) -> Counts:
     """Return the counts of one pod."""
-    ready, to_be_ready = ready_containers(pod)
     containers = pod.containers
     probes = [probe for container in containers for probe in container.probes]
     return Counts(
-        1,
-        len(containers),
-        ready,
-        to_be_ready,
-        sum(probe.error_run > 0 for probe in probes),
-        sum(container.frozen_since is not None for container in containers),
-        sum(container.cut_off_since is not None for container in containers),
-        sum(probe.muted for probe in probes),
-        sum(bool(probe.injections) for probe in probes),
-        sum(bool(probe.delay) for probe in probes),
+        pods=1,
+        frozen=sum(container.frozen_since is not None for container in containers),
+        cut_off=sum(container.cut_off_since is not None for container in containers),
+        muted=sum(probe.muted for probe in probes),
+        injected=sum(bool(probe.injections) for probe in probes),
+        delayed=sum(bool(probe.delay) for probe in probes),
+        **Counter(_state_of(pod, container) for container in containers),
     )
+
+
+def _states(counts: Counts, *, is_folded: bool) -> Iterator[Span]:
+    """Yield how many containers are in each state: `  4 ready`, `  1 failing`."""
+    shown: dict[str, tuple[int, Role]] = {}
+    for name, (word, role, folded) in _STATES.items():
+        key, count = folded if is_folded else word, getattr(counts, name)
+        before, role_before = shown.get(key, (0, role))
+        if count and key:
+            shown[key] = before + count, role_before
+    for word, (count, role) in shown.items():
+        yield Span(f"  {count} {word}", role)
 
 
 def add_up(counts: Iterable[Counts]) -> Counts:
@@ -208,8 +274,9 @@ def header(
     level: int,
     about: SessionInfo = NO_SESSION_INFO,
     counts: Counts | None = None,
+    at: datetime | None = None,
 ) -> tuple[Line, Line]:
-    """Return the left and the right part of the header.
+    """Return the left and the right part of the header: what runs where, and how.
 
     Args:
         snapshot: the state of the session.
@@ -218,11 +285,11 @@ def header(
         level: 0 for the longest header, up to `LEVELS` - 1 for the shortest.
         about: what the snapshot does not have.
         counts: the snapshot's counts, if the caller has them already.
+        at: the instant in the past that is looked at, None for now.
     """
     if counts is None:
         counts = add_up(map(count_pod, snapshot.pods))
     is_short = level >= SHORT
-    has_pods, unit = level < _WITHOUT_PODS, "ctr" if is_short else "container"
     runtime = view.safe(runtime_name)
     if is_short:
         runtime = runtime.partition(" ")[0]
@@ -231,10 +298,7 @@ def header(
     rest = [
         _kubelet(snapshot, level),
         f"  {_sources(about, view)}" if level == 0 and about.sources else "",
-        f"  {_count(counts.pods, 'pod')}" if has_pods else "",
-        f"{' ' if is_short else '  '}{_count(counts.containers, unit)}"
-        if has_pods
-        else "",
+        f"  {_count(counts.pods, 'pod')}" if level < _WITHOUT_PODS else "",
         "   ",
     ]
     if mark == SHORT_ISOLATION_MARK:
@@ -244,14 +308,11 @@ def header(
         Span(mark, Role.WARNING),
         *rest,
     ]
-    late = f"  {_late(snapshot, has_owner=level <= 1)}" if is_late(snapshot) else ""
-    ready = f"ready {counts.ready}/{counts.to_be_ready}  " if level <= _READY else ""
-    erroring = f"  erroring {counts.erroring}" if counts.erroring else ""
-    has_restarts = level < _WITHOUT_RESTARTS
-    restarts = f"restarts {snapshot.restarts}  " if has_restarts else ""
+    restarts = f"  restarts {snapshot.restarts}" if level < _WITHOUT_RESTARTS else ""
     speed = _speed(snapshot) if level < _TINY else ""
     is_real = snapshot.playback is None
     wall = f"  {view.times.wall(snapshot.taken_at)}"
+    past = EMPTY if at is None else line("  ", _at(at, snapshot, view))
     has_record = bool(about.record) and level <= 1
     clock = wall if level < _WITHOUT_CLOCK and (is_real or not is_short) else ""
     return (
@@ -262,13 +323,22 @@ def header(
             *_limits(snapshot, about, is_short=is_short),
         ),
         line(
-            Span(late, Role.WARNING),
-            Span(erroring, Role.WARNING),
             Span(counts.chosen, Role.ACCENT),
-            f"  {speed}{ready}{restarts}warnings {snapshot.faults}",
+            f"  {speed.rstrip()}" if speed else "",
+            *_states(counts, is_folded=level >= _FOLDED),
+            muted(restarts),
             muted(f"   rec {view.safe(about.record)}" if has_record else ""),
-            f"{clock} ",
+            *(past or line(clock)),
+            " ",
         ),
+    )
+
+
+def _at(at: datetime, snapshot: Snapshot, view: View) -> Span:
+    """Return which instant of the past is shown: `AT 08:12:58 (28s ago)`."""
+    ago = format_age(max(snapshot.taken_at - at, timedelta()))
+    return Span(
+        f" AT {view.times.wall(at)} ({ago} ago) ", Role.ACCENT, is_reversed=True
     )
 
 
@@ -341,7 +411,7 @@ def overload_banner(
     if len(late) * 2 <= running:
         return EMPTY
     ticks = ""
-    if is_late(snapshot):
+    if snapshot.lateness > _LATE:
         ticks = f", its ticks are {format_countdown(snapshot.lateness)} late"
     return line(
         Span(f" {len(late)} of {running} probes time out at once", Role.WARNING),

@@ -604,7 +604,7 @@ def test_the_remaining_facts_are_below_if_there_is_room() -> None:
 
     assert labels[8:10] == ["image", "results"]
     assert any("6 skipped" in row for row in card(demo(), height=30))
-    assert len(card(demo(), height=8)) == 8
+    assert len(card(demo(), height=8)) == 7
 
 
 def test_an_error_is_shown_in_place_of_an_output() -> None:

@@ -96,7 +96,7 @@ def test_out_of_memory_is_reported_only_with_the_flag(exit_code: int) -> None:
 
 
 def test_the_previous_instance_is_described_without_its_grace_period() -> None:
-    last_exit = LastExit(NOW, 137, ExitCause.LIVENESS, "Error", False, FIRST)  # noqa: FBT003  # a field
+    last_exit = LastExit(NOW, 137, ExitCause.LIVENESS, "Error", False, FIRST)  # noqa: FBT003  # a field,
 
     assert format_last_exit(last_exit) == (
         "exit 137 (SIGKILL after the grace, not OOM), liveness probe"
@@ -181,18 +181,28 @@ def ended(
 @pytest.mark.parametrize(
     ("known", "words"),
     [
-        pytest.param(ended(137, ExitCause.LIVENESS), "killed by probe (137)", id="liveness"),
+        pytest.param(
+            ended(137, ExitCause.LIVENESS), "killed by probe (137)", id="liveness"
+        ),
         pytest.param(ended(0, ExitCause.STARTUP), "killed by probe (0)", id="startup"),
         pytest.param(ended(1, ExitCause.ITSELF), "exited by itself (1)", id="itself"),
         pytest.param(
-            ended(137, ExitCause.ITSELF, oom_killed=True), "out of memory (137)", id="memory"
+            ended(137, ExitCause.ITSELF, oom_killed=True),
+            "out of memory (137)",
+            id="memory",
         ),
         pytest.param(
-            ended(128, ExitCause.ITSELF, reason="StartError"), "start failed (128)", id="start"
+            ended(128, ExitCause.ITSELF, reason="StartError"),
+            "start failed (128)",
+            id="start",
         ),
         pytest.param(ended(143, ExitCause.USER), "stopped by you (143)", id="user"),
-        pytest.param(ended(143, ExitCause.DELETE), "pod deleted (143)", id="pod deleted"),
-        pytest.param(ended(143, ExitCause.DEFINITION), "spec changed (143)", id="definition"),
+        pytest.param(
+            ended(143, ExitCause.DELETE), "pod deleted (143)", id="pod deleted"
+        ),
+        pytest.param(
+            ended(143, ExitCause.DEFINITION), "spec changed (143)", id="definition"
+        ),
         pytest.param(ended(255, ExitCause.POD), "pod stopped (255)", id="pod stopped"),
     ],
 )

@@ -25,7 +25,6 @@ from probetui.presentation.container.table import (
     most_urgent_state,
     object_name,
     pod_names,
-    ready_containers,
 )
 from probetui.presentation.container.table import (
     state as state_of,
@@ -246,8 +245,8 @@ def test_a_waiting_container_shows_the_operation_of_its_pod() -> None:
     ("state", "words"),
     [
         pytest.param(Running(NOW - 41 * _SECOND), "Running 41s", id="seconds"),
-        pytest.param(Running(NOW - 242 * _SECOND), "Running 4m", id="minutes"),
-        pytest.param(Running(NOW - 9_000 * _SECOND), "Running 2h", id="hours"),
+        pytest.param(Running(NOW - 242 * _SECOND), "Running 4m02s", id="minutes"),
+        pytest.param(Running(NOW - 9_000 * _SECOND), "Running 2h30m", id="hours"),
         pytest.param(Waiting("CrashLoopBackOff"), "Back-off", id="crash loop"),
         pytest.param(Waiting("ContainerCreating"), "Creating", id="creating"),
         pytest.param(
@@ -331,20 +330,6 @@ def test_escape_sequences_in_names_are_harmless() -> None:
     )
 
     assert container_cells(pod, pod.containers[0], VIEW).name == "a⏎b"
-
-
-def test_a_finished_init_container_is_not_counted() -> None:
-    done = a_container_snapshot(
-        Container("setup"), state=Terminated(0, "Completed"), ready=True, is_init=True
-    )
-    sidecar = a_container_snapshot(
-        Container("mesh", restart_policy=RestartPolicy.ALWAYS),
-        ready=False,
-        is_init=True,
-    )
-    pod = a_pod_snapshot(DEMO, done, sidecar, a_container_snapshot(Container("app")))
-
-    assert ready_containers(pod) == (1, 2)
 
 
 def test_a_namespace_is_shown_only_if_names_are_ambiguous() -> None:

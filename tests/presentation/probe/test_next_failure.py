@@ -180,9 +180,7 @@ def test_the_next_failure_does_nothing_in_watch_only_mode() -> None:
 @pytest.mark.parametrize(
     ("window", "waits", "words"),
     [
-        pytest.param(
-            0, False, "restart without back-off (none yet)", id="no window"
-        ),
+        pytest.param(0, False, "restart without back-off (none yet)", id="no window"),
         pytest.param(
             40, False, "restart without back-off (40s are over)", id="just over"
         ),

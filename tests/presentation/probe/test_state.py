@@ -148,7 +148,9 @@ def test_the_timing_in_full_and_in_short() -> None:
         pytest.param(a_probe("ee"), "error", id="errors only"),
         pytest.param(a_probe("fffK", on_hold=True), "on hold", id="on hold"),
         pytest.param(
-            a_probe("g", upcoming_skip=Skip.NOT_STARTED), "waiting for startup", id="gate"
+            a_probe("g", upcoming_skip=Skip.NOT_STARTED),
+            "waiting for startup",
+            id="gate",
         ),
         pytest.param(
             a_probe("d", upcoming_skip=Skip.INITIAL_DELAY), "initial delay", id="delay"

@@ -177,8 +177,7 @@ def test_a_tick_delayed_by_a_pause_shows_that_the_clock_went_on() -> None:
     fact_texts = facts(demo_tick("s", held=timedelta(seconds=19.2)))
 
     assert (
-        fact_texts["paused"]
-        == "for 19s; initial delay, grace and back-off continued"
+        fact_texts["paused"] == "for 19s; initial delay, grace and back-off continued"
     )
 
 

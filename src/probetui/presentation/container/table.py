@@ -167,16 +167,6 @@ def probe_of(
     return None
 
 
-def ready_containers(pod: PodSnapshot) -> tuple[int, int]:
-    """Return the number of ready containers of a pod, and of all that count."""
-    ready = [
-        container.status is not None and container.status.ready
-        for container in pod.containers
-        if not _is_plain_init(container)
-    ]
-    return sum(ready), len(ready)
-
-
 TROUBLE = frozenset({Role.WARNING, Role.ERROR})
 """The roles of problems."""
 
@@ -368,10 +358,6 @@ def _active_faults_of(container: ContainerSnapshot) -> Iterator[tuple[str, datet
         yield "Frozen", container.frozen_since
     if container.cut_off_since is not None:
         yield "Cut off", container.cut_off_since
-
-
-def _is_plain_init(container: ContainerSnapshot) -> bool:
-    return container.is_init and not container.container.is_sidecar
 
 
 def _last_exit(container: ContainerSnapshot) -> Span:

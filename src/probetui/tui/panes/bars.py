@@ -19,6 +19,7 @@ from probetui.presentation.header import (
     count_pod,
     header,
     lateness_banner,
+    lateness_mark,
     overload_banner,
     playback_banner,
     runtime_lost_banner,
@@ -95,7 +96,13 @@ class HeaderBar(LineWidget):
         left, right = self._sides()
         if not right:
             return [left] if left else ()
-        return [(*fit(left, self.size.width - cells(right)), *right)]
+        assert self._snapshot is not None  # noqa: S101  # there are sides
+        room = self.size.width - cells(right)
+        late = styled_line(lateness_mark(self._snapshot))
+        # In the gap, so that it pushes nothing about; a banner says it as well.
+        if late and cells(left) + _GAP + cells(late) <= room:
+            return [(*fit(left, room - cells(late)), *late, *right)]
+        return [(*fit(left, room), *right)]
 
     def _sides(self) -> tuple[StyledLine, StyledLine]:
         """Return both sides of the longest level that fits, or only the left one."""
