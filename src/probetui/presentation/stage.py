@@ -18,7 +18,7 @@ from probetui.presentation.container.detail import Subject
 from probetui.presentation.lanes import LaneMarks, plot_lines
 from probetui.presentation.probe.next_failure import next_failure_of
 from probetui.presentation.probe.verdict import own_verdict, verdict_of
-from probetui.presentation.text.meters import bar
+from probetui.presentation.text.meters import wide_segments
 from probetui.presentation.text.spans import EMPTY, Line, Role, Span, line, muted
 from probetui.presentation.text.view import View
 
@@ -75,16 +75,7 @@ def stage_meter(subject: Subject, view: View, width: int) -> Line:
     if probe.on_hold and subject.container.stopping is not None:
         # The run that led to the kill, which counts from 0 again.
         run = limit
-    room = (width - limit + 1) // limit
-    if room < 1:
-        return bar(run / limit, Role.ERROR, view.marks, width)
-    marks = view.marks
-    full, empty = marks.bar * room, marks.bar_empty * room
-    spans: list[Span] = []
-    for place in range(limit):
-        spans += [] if not place else [Span(" ")]
-        spans.append(Span(full, Role.ERROR) if place < run else muted(empty))
-    return line(*spans)
+    return wide_segments(run, limit, Role.ERROR, view.marks, width)
 
 
 def stage_state(subject: Subject, view: View) -> Line:

@@ -339,6 +339,16 @@ def _without_probe(subject: Subject, view: View, width: int, height: int) -> lis
     """Return the card of a container without probes."""
     pod, container = subject.pod, subject.container
     verdict = unprobed_verdict(pod, container, view, width - BADGE - 2)
+    head = _verdict_rows(verdict, EMPTY, width)
+    rows = unprobed_facts(subject, view, width)
+    gap = (EMPTY,) if height > len(head) + len(rows) else ()
+    more = [*user_lines(container, view), image_line(container, view, width)]
+    return with_room([*head, *gap, *rows], more, height)
+
+
+def unprobed_facts(subject: Subject, view: View, width: int) -> list[Line]:
+    """Return the facts of a container without probes."""
+    pod, container = subject.pod, subject.container
     status, last_exit = container.status, container.last_exit
     facts = [
         ("state", line(state(pod, container, view))),
@@ -347,8 +357,4 @@ def _without_probe(subject: Subject, view: View, width: int, height: int) -> lis
     ]
     if last_exit is not None:
         facts.append(("exit", line(format_exit_cell(last_exit))))
-    head = _verdict_rows(verdict, EMPTY, width)
-    rows = _lay_out_facts(facts, width)
-    gap = (EMPTY,) if height > len(head) + len(rows) else ()
-    more = [*user_lines(container, view), image_line(container, view, width)]
-    return with_room([*head, *gap, *rows], more, height)
+    return _lay_out_facts(facts, width)

@@ -32,6 +32,27 @@ def segments(filled: int, total: int, role: Role, marks: MarkSet, width: int) ->
     return bar(filled / total, role, marks, width)
 
 
+def wide_segments(
+    filled: int, total: int, role: Role, marks: MarkSet, width: int
+) -> Line:
+    """Draw a count against its threshold over `width` cells, one segment for each."""
+    total = max(total, 1)
+    filled = min(max(filled, 0), total)
+    room = width - total + 1
+    if room < total:
+        return bar(filled / total, role, marks, width)
+    spans: list[Span] = []
+    for place in range(total):
+        length = room * (place + 1) // total - room * place // total
+        spans += [Span(" ")] if place else []
+        is_filled = place < filled
+        text = (marks.bar if is_filled else marks.bar_empty) * length
+        # Without a run there is nothing to look at.
+        rest = Span(text, Role.MUTED, is_faint=not filled)
+        spans.append(Span(text, role) if is_filled else rest)
+    return line(*spans)
+
+
 _LEAST_IN_BRACKETS = 5
 """The least width, in cells, of a bar with brackets."""
 

@@ -23,6 +23,12 @@ from probetui.presentation.container.detail import (
     probe_summary,
     probe_tabs,
 )
+from probetui.presentation.container.headline import (
+    headline_of,
+    headline_rows,
+    headline_title,
+    overrides_of,
+)
 from probetui.presentation.container.instances import InstanceRow
 from probetui.presentation.container.ticks import (
     other_probes,
@@ -38,9 +44,11 @@ from probetui.tui.actions.table import bindings
 from probetui.tui.messages import ProbeRequested, StripEndRequested, StripTickRequested
 from probetui.tui.panes.pane import Pane
 from probetui.tui.styled_text import (
+    PLAIN,
     TINTED_CURSORS,
     StyledLine,
     cells,
+    fit,
     shortened,
     styled_line,
     tinted,
@@ -97,6 +105,8 @@ class SubjectPane(Pane):
 
     def content(self) -> Sequence[StyledLine]:
         """Return the page, tinted by its severity."""
+        if self.page.IS_WHOLE and not self.is_bare:
+            return self._without_frame()
         if self.size.height < self.page.LEAST_FRAMED:
             return [(*styled_line(self.page.SHORT_LABEL), *row) for row in self.rows()]
         shown = super().content()
@@ -104,6 +114,20 @@ class SubjectPane(Pane):
         if self.subject is not None:
             tint = self.page.tint(self.subject, self.view)
         return shown if tint is None else [tinted(row, tint) for row in shown]
+
+    def _without_frame(self) -> list[StyledLine]:
+        """Return the page on a ground of its own; the focus is a bar at its left."""
+        width, look = self.size.width - 2, "focus" if self.has_focus else PLAIN
+        bar = self.view.marks.cursor if self.has_focus else " "
+        shown: list[StyledLine] = [
+            ((bar, look), *fit(row, width, ellipsis=self.ellipsis), (" ", PLAIN))
+            for row in self.rows()[: self.size.height]
+        ]
+        if self.subject is None or (
+            (tint := self.page.tint(self.subject, self.view)) is None
+        ):
+            return shown
+        return [tinted(row, tint) for row in shown]
 
     def on_click(self, event: Click) -> None:
         if self.subject is not None:
@@ -126,6 +150,8 @@ class SubjectPage(ABC):
     LEAST_FRAMED: ClassVar[int] = 0
     """The least height of a frame; below it the rows follow a label without one."""
     SHORT_LABEL: ClassVar[Line] = EMPTY
+    IS_WHOLE: ClassVar[bool] = False
+    """Whether its rows fill the pane, without a frame."""
 
     @abstractmethod
     def title(self, pane: SubjectPane) -> Line:
@@ -164,6 +190,8 @@ _BEFORE_TITLE = 2
 """The cells of the edge before the title: the corner and a space."""
 
 _LEAST_NAME = 8
+_BEFORE_ANNOUNCED = 2
+"""The cells between the names of the probes and what comes."""
 
 
 def probes_title(pane: SubjectPane, summary: Callable[[Subject], Line]) -> Line:
@@ -237,6 +265,51 @@ class CardPage(SubjectPage):
         self, subject: Subject, pane: SubjectPane, event: Click
     ) -> Message | None:
         return clicked_probe(subject, pane, event)
+
+
+class HeadlinePage(SubjectPage):
+    """The state of the shown probe above the lanes, tinted by its severity."""
+
+    IS_WHOLE = True
+
+    def __init__(self) -> None:
+        self._start, self._tabs = 0, EMPTY
+        """The column of the names of the probes, and the names."""
+
+    def title(self, pane: SubjectPane) -> Line:
+        del pane  # the rows begin with it
+        return EMPTY
+
+    def rows(self, subject: Subject, pane: SubjectPane) -> Sequence[StyledLine]:
+        view, width = pane.view, pane.size.width - 2
+        headline = headline_of(subject, view)
+        before, tabs = headline_title(subject, headline, view, width)
+        self._start, self._tabs = cells(styled_line(before)) + 1, tabs
+        left = styled_line((*before, *tabs, *overrides_of(subject)))
+        right: StyledLine = ()
+        if headline.has_meter:
+            room = width - cells(left) - _BEFORE_ANNOUNCED
+            right = styled_line(headline.announcement(room))
+        first = (*fit(left, width - cells(right), ellipsis=pane.ellipsis), *right)
+        below = headline_rows(subject, view, width, pane.size.height - 1)
+        return [first, *map(styled_line, below)]
+
+    def tint(self, subject: Subject, view: View) -> str | None:
+        return TINTED_CURSORS.get(ROLES[headline_of(subject, view).tone])
+
+    def clicked(
+        self, subject: Subject, pane: SubjectPane, event: Click
+    ) -> Message | None:
+        """Return the probe whose name was clicked."""
+        del pane  # the names are in its first row
+        start = self._start
+        if event.y == 0:
+            for probe, name in zip(subject.container.probes, self._tabs, strict=False):
+                end = start + len(name.text)
+                if start <= event.x < end:
+                    return ProbeRequested(probe.key.probe_type)
+                start = end
+        return None
 
 
 class TicksPage(SubjectPage):

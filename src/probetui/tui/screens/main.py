@@ -37,6 +37,7 @@ from probetui.tui.panes.pane import Pane
 from probetui.tui.panes.subject_panes import (
     CardPage,
     DecisionTracePage,
+    HeadlinePage,
     OtherProbesPage,
     SubjectPane,
     TicksPage,
@@ -111,7 +112,8 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         self._goals = 0
         self._lesson = LessonBar(ui_state.host.lesson)
         self._containers = ContainerTable(view, self._on_selection, is_ascii=is_ascii)
-        self._card, self._why_page = CardPage(), WhyPage()
+        self._card, self._headline = CardPage(), HeadlinePage()
+        self._why_page = WhyPage()
         self._detail, self._other, self._ticks, self._why, self._trace = (
             SubjectPane(page, view, id=name, is_ascii=is_ascii)
             for page, name in (
@@ -127,6 +129,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         self._has_lanes = ui_state.options.lanes
         if self._has_lanes:
             self._ticks.page = self._lanes_page
+            self._detail.page = self._headline
             self.add_class("-lanes")
         self._events = EventPane(view, is_ascii=is_ascii)
         self._output = OutputPane(view, is_ascii=is_ascii)
@@ -164,6 +167,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         self.update_classes(classes, update=self._is_styled, animate=False)
         for pane in self._panes:
             pane.show_bare(is_bare=is_bare)
+        self._choose_card()
         self._share_rows()
 
     def _show_resized(self) -> None:
@@ -298,6 +302,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         """Show lanes of time in place of the cards, or these again."""
         self._has_lanes = not self._has_lanes
         self._ticks.page = self._lanes_page if self._has_lanes else self._ticks_page
+        self._choose_card()
         self.set_class(self._has_lanes, "-lanes")
         places: dict[Widget, int] = {
             pane: place for place, pane in enumerate(self._panes)
@@ -503,6 +508,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
             self._in_turn = self._displayed()
         self._zoomed = name
         self._card.is_zoomed = name == "detail"
+        self._choose_card()
         for pane in _PANES:
             self.set_class(pane == name, f"-zoom-{pane}")
         self.set_class(bool(name), "-zoomed")
@@ -511,6 +517,13 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         ).focus()
         self.refresh_bindings()
         self.call_after_refresh(self._show_target)
+
+    def _choose_card(self) -> None:
+        """Have a headline above lanes, and the whole card in place of it elsewhere."""
+        is_headline = self._has_lanes and not self._card.is_zoomed
+        is_headline = is_headline and not self._detail.is_bare
+        self._detail.page = self._headline if is_headline else self._card
+        self._detail.repaint()
 
     def _displayed(self) -> list[str]:
         return [
@@ -550,8 +563,9 @@ def lane_rows(height: int, taken: int, containers: int, probes: int) -> LaneRows
     decision trace, in this order and as far as the events keep their share. On a low
     terminal the probes give way to more containers than there is room for.
     """
-    card, why = (4, 1) if height < _LEAST_FOR_FRAMES else (5, 3)
+    card, why = (3, 1) if height < _LEAST_FOR_FRAMES else (4, 3)
     if height >= _ROOMY:
+        card = 5
         why = 7 if height - taken >= _ROOMY_FOR_CAUSES else 5
     of_probes = LEAST_OF_PROBES + max(probes, 1)
     if height < _LEAST_FOR_ALL:
