@@ -199,3 +199,24 @@ def test_a_hundred_thousand_ticks_can_be_scrolled_through() -> None:
         50_001,
         99_999,
     ]
+
+
+def test_kills_restarts_and_flips_are_found_in_both_directions() -> None:
+    ticks = Timeline.of(demo_ticks("|sssfffKhhh|sss"))
+    kill, restart = 5, 9
+
+    assert ticks.turn(0, 1) == kill
+    assert ticks.turn(kill, 1) == restart
+    assert ticks.turn(restart, 1) is None
+    assert ticks.turn(restart, -1) == kill
+    assert ticks.turn(kill, -1) is None, "the first tick is no restart"
+
+
+def test_an_instant_belongs_to_the_tick_that_began_last() -> None:
+    ticks = demo_ticks("sss")
+    timeline = Timeline.of(ticks)
+    began = [tick.timing.started_at for tick in ticks]
+
+    assert [timeline.index_at(at) for at in began] == [0, 1, 2]
+    assert timeline.index_at(began[1] + timedelta(seconds=1)) == 1
+    assert timeline.index_at(began[0] - timedelta(seconds=1)) is None

@@ -195,3 +195,42 @@ def test_an_earlier_instant_is_brought_into_sight() -> None:
     axis = LaneAxis.around(NOW, 1, WIDTH, at=long_ago)
 
     assert 0 <= axis.index(long_ago.timestamp()) < WIDTH
+
+
+def test_while_nothing_comes_the_last_thing_stays_in_sight() -> None:
+    last = NOW.timestamp()
+
+    soon = LaneAxis.around(NOW + timedelta(seconds=9), 1.0, WIDTH, last=last)
+    late = LaneAxis.around(NOW + timedelta(hours=9), 1.0, WIDTH, last=last)
+
+    assert soon.start == late.start
+    assert soon.now_index < WIDTH < late.now_index
+    assert 0 <= late.index(last) < WIDTH
+
+
+@pytest.mark.parametrize(
+    ("seconds_ago", "life"),
+    [
+        pytest.param(1, "running", id="now"),
+        pytest.param(50, "stopping", id="in the grace period"),
+        pytest.param(75, "running", id="before"),
+    ],
+)
+def test_a_lane_knows_what_a_container_did_at_an_instant(
+    seconds_ago: float, life: str
+) -> None:
+    snapshot = steady()
+    lanes = Lanes()
+    lanes.add_entries(snapshot.entries)
+    (pod,) = snapshot.pods
+    at = snapshot.taken_at - timedelta(seconds=seconds_ago)
+
+    found = lanes.life_at(pod.pod.uid, pod.containers[0].container.name, at)
+
+    assert found is not None
+    assert found[0] == life
+    assert found[1] <= at.timestamp()
+
+
+def test_before_its_lane_nothing_is_known_of_a_container() -> None:
+    assert Lanes().life_at("uid", "app", NOW) is None

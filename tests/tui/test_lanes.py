@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.engine.snapshot import Snapshot
 from probetui.tui.app import ProbetuiApp
@@ -112,6 +114,94 @@ async def test_the_axis_goes_back_to_a_tick_that_is_long_ago() -> None:
         await pilot.pause()
 
         assert "now" not in line_with(app, "NAME")
+
+
+async def test_keys_go_to_kills_and_restarts_and_back_to_now() -> None:
+    app = an_app(steady(), motion=False)
+    async with app.run_test(size=SIZE) as pilot:
+        now = screen_text(app)
+        instants = []
+        for key in ("N", "N", "n"):
+            await pilot.press(key)
+            await pilot.pause()
+            instants.append(line_with(app, "probetui").partition(" AT ")[2][:8])
+        await pilot.press("end")
+        await pilot.pause()
+
+        assert instants == ["08:20:30", "08:19:55", "08:20:30"]
+        assert screen_text(app) == now
+
+
+async def test_an_instant_of_the_past_stands_where_now_stood() -> None:
+    app = an_app(steady(), motion=False)
+    async with app.run_test(size=SIZE) as pilot:
+        assert "KILL IN 3.1s" in line_with(app, "FAILING")
+        await pilot.press("N", "N")
+        await pilot.pause()
+
+        assert "AT 08:19:55 (1m11s ago)" in line_with(app, "probetui")
+        assert "CONTAINER KILLED, PROBE ON HOLD" in line_with(app, "FAILING 3 of 3")
+        assert "failing 3/3" in line_with(app, "  liveness  ")
+        assert "Stopping 0s" in line_with(app, "▌ demo/liveness")
+        assert "08:19:55" in line_with(app, "Decision")
+        assert "tick #9" in line_with(app, "exit 1 in 34ms")
+
+
+async def test_before_the_first_turn_there_is_none() -> None:
+    app = an_app(steady(), motion=False)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("N", "N", "N")
+        await pilot.pause()
+
+        assert [notification.message for notification in app._notifications] == [
+            "There is no earlier kill, restart or flip."
+        ]
+
+
+async def test_with_a_filter_the_same_keys_go_to_its_matches() -> None:
+    app = an_app(failing(), motion=False)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("slash", *"shop", "enter")
+        await pilot.press("n")
+        await pilot.pause()
+
+        assert " AT " not in screen_text(app)
+        assert app.ui_state.subject is not None
+        assert app.ui_state.subject.pod.pod.name == "shop"
+
+
+@pytest.mark.parametrize(
+    ("pane", "row"),
+    [
+        pytest.param("#containers", 2, id="a container"),
+        pytest.param("#ticks", 1, id="a probe"),
+    ],
+)
+async def test_a_click_on_a_lane_looks_at_that_instant(pane: str, row: int) -> None:
+    app = an_app(steady(), motion=False)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        heading = line_with(app, "-20s")
+        twenty_ago = heading.index("-20s") + len("-20s") - 1
+        await pilot.click(pane, offset=(twenty_ago, row))
+        await pilot.pause()
+        then = line_with(app, "probetui")
+        await pilot.click(pane, offset=(heading.index("now") + 2, row))
+        await pilot.pause()
+
+        assert " AT 08:20:45 (21s ago)" in then
+        assert " AT " not in line_with(app, "probetui")
+
+
+async def test_the_past_stays_on_the_axis_while_probes_are_paused_for_long() -> None:
+    paused = replace(steady(), is_paused=True)
+    hours = timedelta(hours=3)
+    app = an_app(replace(paused, taken_at=paused.taken_at + hours), ascii=True)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        (row,) = [line for line in screen_lines(app) if "> demo/liveness" in line]
+
+    assert "222" in row
 
 
 async def test_only_lanes_in_sight_are_drawn() -> None:

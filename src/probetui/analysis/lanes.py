@@ -129,14 +129,24 @@ class LaneAxis(Struct, frozen=True):
 
     @classmethod
     def around(
-        cls, now: datetime, cell_seconds: float, width: int, at: datetime | None = None
+        cls,
+        now: datetime,
+        cell_seconds: float,
+        width: int,
+        at: datetime | None = None,
+        *,
+        last: float | None = None,
     ) -> LaneAxis:
         """Return the axis on which now is at three quarters of the width.
 
         Cells begin at multiples of their length, so that they do not move with every
-        frame. An earlier instant `at` to be seen moves the axis back to it.
+        frame. An earlier instant `at` to be seen moves the axis back to it. While
+        probes are paused nothing comes that would want the room: `last`, when
+        something last happened, is there in place of now, which goes on to the right.
         """
         shown = now.timestamp()
+        if last is not None:
+            shown = min(shown, last)
         cells_before = max(int(width * _PAST), 1)
         if at is not None:
             earliest = shown - (cells_before - 1) * cell_seconds
@@ -162,6 +172,11 @@ class LaneAxis(Struct, frozen=True):
     def between(self, first: float, last: float) -> range:
         """Return the cells from one instant to another that are on the axis."""
         return range(max(self.index(first), 0), min(self.index(last) + 1, self.width))
+
+    def end_of(self, index: int) -> datetime:
+        """Return the instant at which a cell ends, at the latest now."""
+        at = min(self.begin(index + 1), self.now)
+        return datetime.fromtimestamp(at, UTC)
 
     def begin(self, index: int) -> float:
         """Return the instant at which a cell begins."""
@@ -239,6 +254,11 @@ class ProbeLane:
     def first(self) -> float | None:
         """The instant of the first tick that is kept, None before there is one."""
         return self._stretches[0].first if self._stretches else None
+
+    @property
+    def last(self) -> float | None:
+        """The instant of the last tick, None before there is one."""
+        return self._stretches[-1].last if self._stretches else None
 
     def cells(self, axis: LaneAxis) -> list[LaneCell]:
         """Return the cells of the past; those of the future are empty."""
@@ -373,6 +393,19 @@ class ContainerLane:
         """The instant of the first step that is kept, None before there is one."""
         return self._steps[0].at if self._steps else None
 
+    @property
+    def last(self) -> float | None:
+        """The instant of the last step, None before there is one."""
+        return self._steps[-1].at if self._steps else None
+
+    def life_at(self, at: datetime) -> tuple[str, float] | None:
+        """Return what it did at an instant and since when, None before its lane."""
+        after = bisect_right(self._steps, at.timestamp(), key=lambda step: step.at)
+        if not after:
+            return None
+        step = self._steps[after - 1]
+        return step.life.value, step.at
+
     def cells(self, axis: LaneAxis, probes: Sequence[LaneCell]) -> list[LaneCell]:
         """Return the cells of the past, with the worst of its probes while it ran."""
         cells = [EMPTY_CELL] * axis.width
@@ -468,6 +501,22 @@ class Lanes(Struct):
     def first(self, pod_uid: str, container_name: str) -> float | None:
         """Return when a container's lane begins, in seconds since the epoch."""
         return self._container(pod_uid, container_name).first
+
+    @property
+    def last(self) -> float | None:
+        """When something last happened, None before anything did."""
+        ends = [lane.last for lane in self._probes.values()]
+        ends += [lane.last for lane in self._containers.values()]
+        return max((end for end in ends if end is not None), default=None)
+
+    def life_at(
+        self, pod_uid: str, container_name: str, at: datetime
+    ) -> tuple[str, float] | None:
+        """Return what a container did at an instant, and since when.
+
+        It is `waiting`, `running`, `stopping` or `ended`; None if that is not known.
+        """
+        return self._container(pod_uid, container_name).life_at(at)
 
     def turns(self, pod_uid: str, container_name: str) -> list[float]:
         """Return the instants at which a container started, was stopped, or ended."""

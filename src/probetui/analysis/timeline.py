@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Protocol, runtime_checkable
 
@@ -247,6 +247,30 @@ class Timeline:
             return None
         return entry if isinstance(entry, TickEntry) else None
 
+    def index_at(self, at: datetime) -> int | None:
+        """Return the number of the last tick that began before an instant, or at it.
+
+        None if there is none, or if it was evicted.
+        """
+        after = bisect_right(self.indexes, at, key=self._began)
+        return self.indexes[after - 1] if after else None
+
+    def turn(self, index: int, step: int) -> int | None:
+        """Return the next tick with a kill, a new container or a flip, None if none is.
+
+        Args:
+            index: the number of the tick from which to look.
+            step: 1 to look at later ticks, -1 at earlier ones.
+        """
+        looks = self._looks
+        place = index - self._dropped + step
+        while 0 <= place < len(looks):
+            mark = _mark_of_byte(looks[place])
+            if mark.is_kill or mark.is_flip or (mark.is_new_container and place):
+                return place + self._dropped
+            place += step
+        return None
+
     def index_of(self, tick: TickEntry) -> int | None:
         """Return the number of a tick of this probe, None if it is not kept."""
         # An engine numbers its entries from 1, so the place usually follows.
@@ -270,6 +294,12 @@ class Timeline:
         """Return whether the tick is the kept tick at that position."""
         indexes = self.indexes
         return at < len(indexes) and self._sequence(indexes[at]) == tick.sequence
+
+    def _began(self, index: int) -> datetime:
+        tick = self.tick(index)
+        if tick is None:  # evicted, so that it is before all others
+            return datetime.min.replace(tzinfo=UTC)
+        return tick.timing.started_at
 
     def _sequence(self, index: int) -> int:
         tick = self.tick(index)

@@ -302,6 +302,35 @@ def _latency_span(
     return Span(marks.heights[step - 1], role)
 
 
+_PAST_STATES = {
+    "waiting": ("Waiting", Role.ERROR),
+    "running": ("Running", Role.PLAIN),
+    "stopping": ("Stopping", Role.ERROR),
+    "ended": ("Exited", Role.MUTED),
+}
+
+
+def past_state(life: str, age: str) -> Line:
+    """Return the state of a container that is past: `Running 12s`."""
+    word, role = _PAST_STATES[life]
+    return (Span(f"{word} {age}", role),)
+
+
+def past_run(cell: LaneCell) -> Line:
+    """Return what a probe had found at an instant: its run, or nothing."""
+    match cell.kind:
+        case CellKind.FAILING:
+            is_full = cell.level >= cell.threshold
+            role = Role.ERROR if is_full else Role.WARNING
+            return (Span(f"failing {cell.level}/{cell.threshold}", role),)
+        case CellKind.CALM:
+            return (Span("ok", Role.SUCCESS),)
+        case CellKind.ERRORED:
+            return (Span("error", Role.WARNING),)
+        case _:
+            return (muted("not probed"),)
+
+
 def axis_line(axis: LaneAxis) -> Line:
     """Return the labels of an axis: `-20s`, `now`, `+10s`."""
     labels: dict[int, str] = {}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from textual.message import Message
 
 from probetui.engine.inputs import Command
@@ -87,6 +89,22 @@ class StripTickRequested(Message):
     def __init__(self, index: int) -> None:
         super().__init__()
         self.index = index
+
+
+class TurnRequested(Message):
+    """Select the next kill, restart or flip of the probe, or with -1 the previous."""
+
+    def __init__(self, step: int) -> None:
+        super().__init__()
+        self.step = step
+
+
+class InstantRequested(Message):
+    """Look at an instant of a probe, None for the selected one."""
+
+    def __init__(self, at: datetime, probe_type: ProbeType | None = None) -> None:
+        super().__init__()
+        self.at, self.probe_type = at, probe_type
 
 
 class StripEndRequested(Message):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any
 
 from msgspec import Struct, field
@@ -172,6 +173,38 @@ class UiState(Struct):
         at = last if self.cursor is None else self.cursor
         wanted = max(at + step, indexes.start)
         self.cursor = None if wanted >= last else wanted
+
+    def go_to_turn(self, step: int) -> bool:
+        """Select the next kill, restart or flip; return False if there is none.
+
+        Behind the last one is the newest tick.
+        """
+        if self.subject is None or not self.subject.ticks.indexes:
+            return False
+        ticks = self.subject.ticks
+        at = ticks.indexes[-1] + 1 if self.cursor is None else self.cursor
+        wanted = ticks.turn(at, step)
+        if wanted is None and step < 0:
+            return False
+        self.cursor = wanted
+        return True
+
+    def go_to(self, at: datetime) -> None:
+        """Select the last tick that began before an instant, or at it."""
+        if self.subject is None or not self.subject.ticks.indexes:
+            return
+        ticks = self.subject.ticks
+        index = ticks.index_at(at)
+        wanted = ticks.indexes[0] if index is None else index
+        self.cursor = None if wanted == ticks.indexes[-1] else wanted
+
+    @property
+    def at(self) -> datetime | None:
+        """The instant of the past that is looked at, None for now."""
+        subject = self.subject
+        if subject is None or subject.cursor is None or subject.tick is None:
+            return None
+        return subject.tick.timing.started_at
 
     def look_at(self, tick: TickEntry | None) -> bool:
         """Select a tick of the probe, None for the newest; return False if unknown."""

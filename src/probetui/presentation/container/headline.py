@@ -125,8 +125,8 @@ class Headline(Struct, frozen=True):
 def headline_of(subject: Subject, view: View) -> Headline:
     """Return the headline of now, or of the tick at the cursor."""
     pod, container, probe = subject.pod, subject.container, subject.probe
-    if subject.cursor is not None and subject.tick is not None:
-        return _of_a_tick(subject.tick)
+    if subject.cursor is not None and subject.tick is not None and probe is not None:
+        return _of_a_tick(subject.tick, probe)
     if probe is None:
         return _with_wait(unprobed_verdict(pod, container, view, 0), container, view)
     verdict = verdict_of(pod, container, probe, view, 0)
@@ -165,6 +165,7 @@ def headline_title(
         room = width - _width((*before, *tabs)) - _GAP
         if headline.announcement(room) or (room >= 0 and not headline.has_meter):
             return before, tabs
+    tabs = probe_tabs(subject, in_letters=True)
     room = width - _width((headline.badge, *tabs)) - 2 * _GAP
     if len(name) > room:
         cut = max(room, _LEAST_NAME) - len(view.marks.ellipsis)
@@ -195,7 +196,7 @@ def headline_rows(subject: Subject, view: View, width: int, height: int) -> list
         return rows[:height]
     if height < _FOR_COMMAND - 1:
         return [*rows, *(hint or [command])][:height]
-    facts = fact_rows(subject, view, width)
+    facts = _tick_facts(subject) or fact_rows(subject, view, width)
     return [*rows, command, *(hint or facts), *(facts if hint else ())][:height]
 
 
@@ -223,7 +224,7 @@ def _with_wait(
     return replace(headline, filled=part, has_meter=True, meter_role=Role.ERROR)
 
 
-def _of_a_tick(tick: TickEntry) -> Headline:
+def _of_a_tick(tick: TickEntry, probe: ProbeSnapshot) -> Headline:
     """Return what an earlier tick found, and what it did."""
     report = report_tick(tick)
     run, limit = tick.run.count, max(tick.run.threshold, 1)
@@ -242,6 +243,9 @@ def _of_a_tick(tick: TickEntry) -> Headline:
         word = "FAILING" if is_failure else "NOT READY"
     announced = "no action" if report.effect.text == "none" else report.effect.text
     count = f"{run} of {limit}" if run <= limit else ""
+    if not is_failure and run >= limit:
+        # As of now: how near failures are to what they lead to.
+        run, limit, count = 0, probe.probe.failure_threshold, ""
     return Headline(
         word,
         tone,
@@ -330,6 +334,16 @@ def _command_row(
         ellipsis = view.marks.ellipsis
         command = command[: room - len(ellipsis)] + ellipsis
     return line(command, muted(timing))
+
+
+def _tick_facts(subject: Subject) -> list[Line]:
+    """Return what the tick at the cursor counted, nothing without a cursor."""
+    tick = subject.tick
+    if subject.cursor is None or tick is None:
+        return []
+    report = report_tick(tick)
+    counted = f"{report.counted}  " if report.counted else ""
+    return [line(muted(f"tick #{tick.n}  "), counted, muted(report.result))]
 
 
 def _hint(subject: Subject, probe: ProbeSnapshot, view: View) -> Iterator[Line]:

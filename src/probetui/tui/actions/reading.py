@@ -24,7 +24,7 @@ _MAIN = (KeyContext.MAIN,)
 _PROGRAM = (KeyContext.PROGRAM,)
 _READING = (KeyContext.READING,)
 _STAGE = (KeyContext.STAGE,)
-_TICKS = (KeyContext.TICKS,)
+_LANES = (KeyContext.CONTAINERS, KeyContext.TICKS)
 
 
 def _has_logs(now: ActionContext) -> bool:
@@ -137,16 +137,16 @@ READING_ACTIONS = (
     Action(
         "look.next-hit",
         "n",
-        "Go to the next match",
-        (KeyContext.ENTRIES, KeyContext.CONTAINERS),
+        "Go to the next match; in lanes to the next kill, restart or flip",
+        (KeyContext.ENTRIES, KeyContext.CONTAINERS, KeyContext.TICKS),
         "hit(1)",
         on=Target.PANE,
     ),
     Action(
         "look.previous-hit",
         "N",
-        "Go to the previous match",
-        (KeyContext.ENTRIES, KeyContext.CONTAINERS),
+        "Go to the previous match; in lanes to the previous kill, restart or flip",
+        (KeyContext.ENTRIES, KeyContext.CONTAINERS, KeyContext.TICKS),
         "hit(-1)",
         on=Target.PANE,
     ),
@@ -336,7 +336,7 @@ EXPLANATION_ACTIONS = (
         "look.first-tick",
         "home",
         "Select the first tick of the session",
-        _TICKS,
+        _LANES,
         "first_tick",
         on=Target.PROBE,
         when=_has_ticks,
@@ -344,8 +344,8 @@ EXPLANATION_ACTIONS = (
     Action(
         "look.newest-tick",
         "end",
-        "Select the newest tick and follow",
-        _TICKS,
+        "Go back to now: select the newest tick and follow",
+        _LANES,
         "newest_tick",
         on=Target.PROBE,
         when=_has_ticks,

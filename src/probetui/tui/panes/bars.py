@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from datetime import datetime
 
 from msgspec.structs import replace
 from textual.events import Click
@@ -67,11 +68,18 @@ class HeaderBar(LineWidget):
         self._snapshot: Snapshot | None = None
         self._runtime_name = ""
         self._view: View | None = None
+        self._at: datetime | None = None
 
     def show(self, snapshot: Snapshot, runtime_name: str, view: View) -> None:
         """Show another snapshot."""
         self._snapshot, self._runtime_name, self._view = snapshot, runtime_name, view
         self.repaint()
+
+    def show_instant(self, at: datetime | None) -> None:
+        """Say which instant of the past is looked at, None for now."""
+        if at != self._at:
+            self._at = at
+            self.repaint()
 
     @property
     def room_beside_badge(self) -> int:
@@ -118,6 +126,7 @@ class HeaderBar(LineWidget):
                 level,
                 self._about,
                 counts,
+                self._at,
             )
             left, right = map(styled_line, sides)
             if cells(left) + cells(right) <= self.size.width:

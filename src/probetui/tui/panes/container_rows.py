@@ -203,10 +203,14 @@ class ContainerRows(Struct, frozen=True):
             tag = ""
         if self.lane_view is not None:
             lanes = self.lane_view
-            lane = lane_line(lanes.cells(pod, container).container, lanes.marks)
+            cursor = lanes.cursor if is_selected else None
+            cells_of = lanes.cells(pod, container).container
+            lane = lane_line(cells_of, lanes.marks, cursor)
             name = line(label, muted(tag))
             lead = line(" ", *marker)
-            return self._row((lead, name, cells.state, cells.restarts, lane), also)
+            past = lanes.state(pod, container)
+            state = cells.state if past is None else past
+            return self._row((lead, name, state, cells.restarts, lane), also)
         texts: list[Line] = [line(" ", *marker), line(label, muted(tag)), cells.state]
         texts += [cells.restarts, EMPTY]
         texts += [cells.last_exit] if _LAST_EXIT.heading in widths else []

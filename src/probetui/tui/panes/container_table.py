@@ -45,7 +45,12 @@ from probetui.presentation.text.view import View
 from probetui.tui.actions.action import KeyContext
 from probetui.tui.actions.container_names import ContainerKey
 from probetui.tui.actions.table import bindings
-from probetui.tui.messages import CopyRequested
+from probetui.tui.messages import (
+    CopyRequested,
+    InstantRequested,
+    StripEndRequested,
+    TurnRequested,
+)
 from probetui.tui.panes.container_rows import ContainerRows, ListedNames, lane_indent
 from probetui.tui.panes.lane_view import (
     LaneSource,
@@ -331,7 +336,14 @@ class ContainerTable(Pane):
 
     def on_click(self, event: Click) -> None:
         """Sort by the clicked heading; a second click reverses the order."""
-        if self.is_bare or event.y != 1:
+        if self.is_bare:
+            return
+        shown = self.lane_view
+        if event.y != 1:
+            cell = -1 if shown is None else event.x - 1 - shown.indent
+            is_row = event.y - 2 < min(len(self._lines), self.visible_rows)
+            if shown is not None and cell >= 0 and event.y > 1 and is_row:
+                self.post_message(InstantRequested(shown.axis.end_of(cell)))
             return
         order = self._rows.order_at(event.x - 1)
         if order is self.order:
@@ -356,9 +368,20 @@ class ContainerTable(Pane):
         self.order = ContainerOrder(by) if by else self.order.following
         self._sort_again()
 
+    def action_first_tick(self) -> None:
+        self.post_message(StripEndRequested(is_first=True))
+
+    def action_newest_tick(self) -> None:
+        self.post_message(StripEndRequested(is_first=False))
+
     def action_hit(self, step: int) -> None:
-        """Go to the next match of the last filter, or to the previous one."""
-        if self.sought.is_active:
+        """Go to the next match of the last filter, or to the previous one.
+
+        Without a filter, lanes have kills, restarts and flips to go to.
+        """
+        if self.lane_source is not None and not self.filter.is_active:
+            self.post_message(TurnRequested(step))
+        elif self.sought.is_active:
             self.viewport.find_hit(step, self._is_sought)
 
     def action_reverse(self) -> None:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from textual.events import Click
+from textual.message import Message
+
 from probetui.analysis.lanes import LaneCell
 from probetui.engine.snapshot import ProbeSnapshot
+from probetui.k8s.probe import ProbeType
 from probetui.presentation.container.detail import Subject
 from probetui.presentation.container.ticks import last_output_lines
 from probetui.presentation.lanes import (
     lane_line,
     latency_lines,
     level_rows,
+    past_run,
     plot_lines,
     slowest_probes,
     threshold_label,
@@ -26,6 +31,7 @@ from probetui.presentation.text.spans import (
     muted,
     strong,
 )
+from probetui.tui.messages import InstantRequested, ProbeRequested
 from probetui.tui.panes.lane_view import LaneView
 from probetui.tui.panes.subject_panes import SubjectPage, SubjectPane
 from probetui.tui.styled_text import StyledLine, styled_line
@@ -47,6 +53,8 @@ class LanesPage(SubjectPage):
 
     def __init__(self) -> None:
         self.lane_view: LaneView | None = None
+        self._rows_of: list[ProbeType] = []
+        """The probe of each row that has a lane or a part of a plot."""
 
     def title(self, pane: SubjectPane) -> Line:
         del pane  # it is always the same
@@ -65,6 +73,7 @@ class LanesPage(SubjectPage):
             return [styled_line(line(muted("The container has no probe.")))]
         cells = shown.cells(subject.pod, subject.container).probes
         rows: list[Line] = []
+        self._rows_of = []
         for probe, lane in zip(probes, cells, strict=True):
             is_chosen = subject.probe is not None and probe.key == subject.probe.key
             name = Span(
@@ -72,12 +81,30 @@ class LanesPage(SubjectPage):
             )
             cursor = shown.cursor if is_chosen else None
             state = probe_cell(probe, pane.view, is_over=False, room=CELLS)
+            if (place := shown.cursor) is not None:
+                state = past_run(lane[place])
             rows.append(_with_lane(line(name), state, lane, shown, cursor))
             room = pane.inner_height - len(probes) - _OUTPUT
             if is_chosen and room >= PLOT_ROWS:
                 rows += _plots(subject, probe, lane, shown, room)
+            added = len(rows) - len(self._rows_of)
+            self._rows_of += [probe.key.probe_type] * added
         rows += last_output_lines(subject, pane.view, _OUTPUT)
         return [styled_line(row) for row in rows]
+
+    def clicked(
+        self, subject: Subject, pane: SubjectPane, event: Click
+    ) -> Message | None:
+        """Return the instant of the cell that was clicked, and its probe."""
+        del subject  # its probes are in `_rows_of`
+        inside = event.get_content_offset_capture(pane)
+        row, shown = inside.y - 1, self.lane_view
+        if shown is None or not 0 <= row < len(self._rows_of):
+            return None
+        cell = inside.x - 1 - shown.indent
+        if cell < 0:
+            return ProbeRequested(self._rows_of[row])
+        return InstantRequested(shown.axis.end_of(cell), self._rows_of[row])
 
 
 def _with_lane(

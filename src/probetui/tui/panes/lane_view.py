@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from msgspec import Struct, field
 
 from probetui.analysis.lanes import CELL_SECONDS, ContainerLanes, LaneAxis, Lanes
+from probetui.durations import format_age
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot, Snapshot
-from probetui.presentation.lanes import LaneMarks, lane_marks
+from probetui.presentation.lanes import LaneMarks, lane_marks, past_state
+from probetui.presentation.text.spans import EMPTY, Line
 from probetui.presentation.text.view import View
 
 _CELLS_PER_PERIOD = 4
@@ -57,6 +59,20 @@ class LaneView(Struct, frozen=True):
             self.known[key] = self.lanes.cells(self.axis, self.snapshot, pod, container)
         return self.known[key]
 
+    def state(self, pod: PodSnapshot, container: ContainerSnapshot) -> Line | None:
+        """Return the state of a container at the instant that is looked at.
+
+        None if that is now; empty if it is not known.
+        """
+        if self.at is None:
+            return None
+        life = self.lanes.life_at(pod.pod.uid, container.container.name, self.at)
+        if life is None:
+            return EMPTY
+        word, since = life
+        age = format_age(timedelta(seconds=self.at.timestamp() - since))
+        return past_state(word, age)
+
     @property
     def cursor(self) -> int | None:
         """The cell of the tick that is looked at."""
@@ -74,6 +90,7 @@ class LaneSource(Struct, frozen=True):
     def on_axis(self, cell_seconds: float, indent: int, width: int) -> LaneView:
         """Return the lanes in rows of `width` cells, whose first `indent` are taken."""
         room = max(width - indent, 1)
-        axis = LaneAxis.around(self.view.now, cell_seconds, room, self.at)
+        last = self.lanes.last if self.snapshot.is_paused else None
+        axis = LaneAxis.around(self.view.now, cell_seconds, room, self.at, last=last)
         marks = lane_marks(is_ascii=self.view.marks.is_ascii)
         return LaneView(self.lanes, self.snapshot, axis, marks, indent, at=self.at)

@@ -39,9 +39,15 @@ from probetui.presentation.container.ticks import (
 from probetui.presentation.probe.verdict import ROLES
 from probetui.presentation.text.spans import EMPTY, LABEL, Line, line, muted, strong
 from probetui.presentation.text.view import View
+from probetui.presentation.tick.trace import trace_lines, trace_title
 from probetui.tui.actions.action import KeyContext
 from probetui.tui.actions.table import bindings
-from probetui.tui.messages import ProbeRequested, StripEndRequested, StripTickRequested
+from probetui.tui.messages import (
+    ProbeRequested,
+    StripEndRequested,
+    StripTickRequested,
+    TurnRequested,
+)
 from probetui.tui.panes.pane import Pane
 from probetui.tui.styled_text import (
     PLAIN,
@@ -137,6 +143,10 @@ class SubjectPane(Pane):
 
     def action_first_tick(self) -> None:
         self.post_message(StripEndRequested(is_first=True))
+
+    def action_hit(self, step: int) -> None:
+        """Go to the next kill, restart or flip."""
+        self.post_message(TurnRequested(step))
 
     def action_newest_tick(self) -> None:
         self.post_message(StripEndRequested(is_first=False))
@@ -368,6 +378,9 @@ class OtherProbesPage(SubjectPage):
         return rows
 
 
+_LEAST_FOR_TRACE = 3
+"""Rows in which an older tick has its decision in place of a sentence."""
+
 _AFTER_TIME = 12
 """The column at which the sentence begins, after its time."""
 
@@ -389,8 +402,10 @@ class WhyPage(SubjectPage):
         self.explain: Callable[[Subject, int], Sequence[Line]] | None = None
 
     def title(self, pane: SubjectPane) -> Line:
-        del pane  # the title is constant
-        return line(strong("Why"))
+        subject = pane.subject
+        if subject is None or subject.cursor is None or subject.tick is None:
+            return line(strong("Why"))
+        return line(strong("Decision"), "  ", *trace_title(subject.tick, pane.view))
 
     def badge(self, subject: Subject) -> Line:
         del subject  # the badge is constant
@@ -398,6 +413,9 @@ class WhyPage(SubjectPage):
 
     def rows(self, subject: Subject, pane: SubjectPane) -> Sequence[StyledLine]:
         room = max(pane.inner_height, 1)
+        if subject.cursor is not None and room >= _LEAST_FOR_TRACE:
+            rows = trace_lines(subject, pane.view, pane.row_width, room)
+            return [styled_line(row) for row in rows]
         chain: Sequence[Line] = ()
         if self.explain is not None and subject.cursor is None:
             chain = self.explain(subject, room)

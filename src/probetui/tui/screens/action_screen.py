@@ -12,7 +12,13 @@ from probetui.k8s.probe import ProbeType
 from probetui.tui.actions.action import KeyContext
 from probetui.tui.actions.key_labels import footer_labels, keys_of_exercise
 from probetui.tui.actions.table import ACTIONS, bindings
-from probetui.tui.messages import ProbeRequested, StripEndRequested, StripTickRequested
+from probetui.tui.messages import (
+    InstantRequested,
+    ProbeRequested,
+    StripEndRequested,
+    StripTickRequested,
+    TurnRequested,
+)
 from probetui.tui.panes.bars import KeyLine
 from probetui.tui.screens.sizes import MinimumSizeScreen
 from probetui.tui.state import StatefulScreen, UiState, is_allowed
@@ -74,6 +80,20 @@ class ActionScreen(StatefulScreen, MinimumSizeScreen[None], inherit_bindings=Fal
         subject = self.ui_state.subject
         first = subject.ticks.indexes.start if subject is not None else 0
         self.ui_state.cursor = first if message.is_first else None
+        self.show_subject_everywhere()
+
+    @on(TurnRequested)
+    def _go_to_turn(self, message: TurnRequested) -> None:
+        if self.ui_state.go_to_turn(message.step):
+            self.show_subject_everywhere()
+        else:
+            self.app.notify("There is no earlier kill, restart or flip.")
+
+    @on(InstantRequested)
+    def _go_to_instant(self, message: InstantRequested) -> None:
+        if message.probe_type is not None:
+            self._select_probe(message.probe_type)
+        self.ui_state.go_to(message.at)
         self.show_subject_everywhere()
 
     @on(StripTickRequested)

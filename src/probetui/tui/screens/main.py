@@ -389,13 +389,12 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         if not self._has_lanes:
             self._containers.lane_source = None
             return
-        view_model, subject = self.ui_state.view_model, self.ui_state.subject
-        selected = None if subject is None or subject.cursor is None else subject.tick
+        view_model = self.ui_state.view_model
         source = LaneSource(
             view_model.past.lanes,
             view_model.snapshot,
             view_model.view,
-            None if selected is None else selected.timing.started_at,
+            self.ui_state.at,
         )
         # What was drawn of the same source is known.
         if source != self._containers.lane_source:
@@ -421,6 +420,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
             self._containers.chosen_container, follows_trouble=self._follows_trouble
         )
         self._look_back()
+        self._header.show_instant(self.ui_state.at)
         if self._containers.lane_source != before:
             self._containers.repaint()
         self._lanes_page.lane_view = self._containers.lane_view
