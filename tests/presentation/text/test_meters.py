@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from probetui.presentation.text.meters import bar, countdown, segments
+from probetui.presentation.text.meters import bar, countdown, segments, wide_segments
 from probetui.presentation.text.spans import Role, text_of
 from probetui.presentation.tick.marks import ASCII, UNICODE, MarkSet
 
@@ -90,3 +90,21 @@ def test_a_bar_takes_exactly_its_cells(part: float, marks: MarkSet, width: int) 
 def test_a_short_ascii_bar_has_no_brackets() -> None:
     assert text_of(bar(0.5, Role.ERROR, ASCII, 3)) == "##."
     assert text_of(bar(0.5, Role.ERROR, ASCII, 6)) == "[##..]"
+
+
+@pytest.mark.parametrize("width", [20, 57, 78, 118])
+@pytest.mark.parametrize("marks", [UNICODE, ASCII], ids=["unicode", "ascii"])
+def test_segments_fill_the_whole_width(marks: MarkSet, width: int) -> None:
+    for total in (1, 2, 3, 7, 30, 200):
+        shown = text_of(wide_segments(1, total, Role.ERROR, marks, width))
+
+        assert len(shown) == width
+
+
+def test_segments_that_would_be_ragged_are_one_bar() -> None:
+    few = text_of(wide_segments(2, 3, Role.ERROR, UNICODE, 20))
+    many = text_of(wide_segments(17, 30, Role.ERROR, UNICODE, 20))
+
+    assert few == "██████ ██████ ░░░░░░"
+    assert " " not in many
+    assert many.count("█") == 11

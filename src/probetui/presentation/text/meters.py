@@ -39,7 +39,7 @@ def wide_segments(
     total = max(total, 1)
     filled = min(max(filled, 0), total)
     room = width - total + 1
-    if room < total:
+    if room < total * _LEAST_WIDE:
         return bar(filled / total, role, marks, width)
     spans: list[Span] = []
     for place in range(total):
@@ -52,6 +52,9 @@ def wide_segments(
         spans.append(Span(text, role) if is_filled else rest)
     return line(*spans)
 
+
+_LEAST_WIDE = 3
+"""The least cells of a segment over the whole width: shorter ones look ragged."""
 
 _LEAST_IN_BRACKETS = 5
 """The least width, in cells, of a bar with brackets."""
