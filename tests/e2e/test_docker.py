@@ -199,7 +199,7 @@ def test_a_container_is_watched_broken_and_explained_with_keys(
         tty.type("i")
         tty.wait_for("Inject results")
         tty.type("Right", "Right", "3")
-        tty.wait_for("restarts 1")
+        tty.wait_for("RESTART 1")
         tty.type("w")
         tty.wait_for("of these results was injected")
         tty.type("Escape")

@@ -27,7 +27,7 @@ def test_why_a_container_was_killed(program: Program) -> None:
         record = program.home / "lesson.jsonl"
         lesson = f"{PROGRAM} demo liveness --no-quiz --record {record}"
         tty.enter(f"{lesson}; echo status $?")
-        tty.wait_for("restarts 1")
+        tty.wait_for("RESTART 1")
         tty.type("Space")
         tty.wait_for("PAUSED")
         tty.type("Enter")

@@ -320,7 +320,7 @@ class Fold(StoryRow):
         is_whole: bool = False,
         next_pull_at: datetime | None = None,
     ) -> Line:
-        """Format how far apart they were, and why: `every ~5m, exited on its own`."""
+        """Format how far apart they were, and why: `every ~5m, exited by itself`."""
         del is_whole, next_pull_at
         intervals = [later - earlier for earlier, later in pairwise(self._ends)]
         return line(view.safe(f"{format_intervals(intervals)}{self._why.head.words}"))
