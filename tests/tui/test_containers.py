@@ -172,7 +172,7 @@ async def test_only_visible_lines_are_formatted() -> None:
         pytest.param("SHOP/W", "2 of 5", id="case does not matter"),
         pytest.param("!shop", "1 of 5", id="inverse"),
         pytest.param("web|cache", "2 of 5", id="regular expression"),
-        pytest.param("crashloop", "1 of 5", id="by state"),
+        pytest.param("back-off", "1 of 5", id="by state"),
         pytest.param("zzz", "0 of 5", id="no hit"),
         pytest.param("!", "5 of 5", id="nothing yet"),
     ],
@@ -247,7 +247,7 @@ async def test_a_container_that_starts_to_match_becomes_visible() -> None:
     session = FakeSession(many(range(3)))
     app = an_app_of_cards(session)
     async with app.run_test(size=SIZE) as pilot:
-        await pilot.press("slash", *"crash", "enter")
+        await pilot.press("slash", *"back", "enter")
         crashed = a_container_snapshot(
             Container("app"), state=Waiting("CrashLoopBackOff")
         )
@@ -256,7 +256,7 @@ async def test_a_container_that_starts_to_match_becomes_visible() -> None:
         session.publish(replace(snapshot, pods=(*snapshot.pods[:2], last)))
         await pilot.pause()
 
-        assert "1 of 5" in line_with(app, "filter: crash")
+        assert "1 of 5" in line_with(app, "filter: back")
         assert " ▌ " not in screen_text(app)
 
         await pilot.press("j")
@@ -270,9 +270,12 @@ async def test_the_exit_of_the_previous_instance_is_shown_if_there_is_room() -> 
         await pilot.press("z")
         await pilot.pause()
 
-        assert "RST  LAST EXIT LIVE     READY    START     NEXT" in screen_text(app)
-        assert "2  137 probe ██░ 2/3" in line_with(app, "▌ ")
-        assert "6  1 itself  -" in line_with(app, "shop/worker ")
+        assert (
+            "RST  LAST EXIT              LIVE     READY    START     NEXT"
+            in screen_text(app)
+        )
+        assert "2  killed by probe (137)  ██░ 2/3" in line_with(app, "▌ ")
+        assert "6  exited by itself (1)   -" in line_with(app, "shop/worker ")
 
 
 PROBES = ("LIVE", "READY", "START")
@@ -307,10 +310,10 @@ async def test_every_container_has_one_row_below_heads_at_every_width(
 @pytest.mark.parametrize(
     ("state", "at_80", "at_120"),
     [
-        pytest.param("ContainerCreating", "ContainerCreating ", "creating ", id="new"),
-        pytest.param("CrashLoopBackOff", "CrashLoopBackOff ", "back-off ", id="crash"),
+        pytest.param("ContainerCreating", "Creating ", "Creating ", id="new"),
+        pytest.param("ImagePullBackOff", "Pull back-off ", "Pull back-off ", id="pull"),
         pytest.param(
-            "CreateContainerConfigError", "config error ", "config error ", id="config"
+            "CreateContainerConfigError", "Config error ", "Config error ", id="config"
         ),
     ],
 )
@@ -387,7 +390,7 @@ async def test_names_and_lengths_of_delays_are_whole_at_80_columns() -> None:
     ("width", "words"),
     [
         pytest.param(80, " ▌ shop/proxy sidecar     Running 9s ", id="narrow"),
-        pytest.param(120, " ▌ shop/proxy     Running 9s ", id="beside the card"),
+        pytest.param(120, " ▌ shop/proxy    Running 9s ", id="beside the card"),
         pytest.param(50, "▌ shop/proxy ", id="tiny"),
     ],
 )
@@ -563,7 +566,7 @@ async def test_long_output_is_wrapped_below_its_beginning() -> None:
         pytest.param(
             "exec-liveness",
             list(ProbeType),
-            "exec-li…ss/app",
+            "exec-l…ss/app",
             ["LIVE", "READY", "START"],
             id="all are in use",
         ),

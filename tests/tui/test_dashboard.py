@@ -177,8 +177,8 @@ async def test_a_message_does_not_hide_the_badge_of_the_header() -> None:
 
         assert badge.endswith(" [LIVE 1x]")
         assert lines[0].startswith(badge)
-        assert messages(app) == ["plain processes are not\nisolated, and you are root"]
-        assert lines[0].rstrip().endswith(" plain processes are not")
+        assert messages(app) == ["plain processes are not isolated,\nand you are root"]
+        assert lines[0].rstrip().endswith(" plain processes are not isolated,")
 
         app.notify(text)
         await pilot.pause()

@@ -396,7 +396,7 @@ async def test_enter_goes_to_the_container_and_probe_of_the_tick() -> None:
         await pilot.pause()
 
         assert "▌ demo/liveness" in screen_text(app)
-        assert "2 demo/liveness  [liveness]" in screen_text(app)
+        assert "   demo/liveness  [liveness]" in screen_text(app)
 
 
 async def test_enter_goes_to_the_tick_itself() -> None:

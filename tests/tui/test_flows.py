@@ -210,7 +210,7 @@ async def test_a_user_seeks_in_a_replay(tmp_path: Path) -> None:
     session = PlaybackSession(recorded.end(), SystemClock(), runtime_name="process")
     async with open_screen(session, read_only=True) as user:
         await user.type("seek 45s")
-        await user.see("replay 00:45.0", "CrashLoopBackOff")
+        await user.see("replay 00:45.0", "Back-off")
         assert user.restarts == 3
 
         await user.type("seek -40s")

@@ -77,7 +77,8 @@ def a_pod(
 
 def named(app: ProbetuiApp) -> str:
     """Return what the screen says is selected: `red/web liveness`."""
-    title = re.search(r" 2 (\S+/\S+) .*?\[(\w+)\]", screen_text(app))
+    kind = "liveness|readiness|L|R"
+    title = re.search(rf" (\S+/\S+)  .*?\[({kind})\]", screen_text(app))
     if title is None:
         footer = screen_lines(app)[-1].split()[:2]
         return " ".join(footer) if "/" in footer[0] else ""

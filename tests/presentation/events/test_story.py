@@ -420,7 +420,7 @@ def test_all_but_the_newest_of_equal_restarts_are_one_row() -> None:
         "EXIT 1",
         "BACK-OFF 2m40s",
     ]
-    assert texts_of(story.rows)[0][1] == "1s to 54s apart, exited on its own"
+    assert texts_of(story.rows)[0][1] == "1s to 54s apart, exited by itself"
 
 
 def test_what_is_folded_unfolds_in_its_place_and_folds_again() -> None:

@@ -39,7 +39,6 @@ from probetui.presentation.container.ticks import (
 from probetui.presentation.probe.verdict import ROLES
 from probetui.presentation.text.spans import EMPTY, LABEL, Line, line, muted, strong
 from probetui.presentation.text.view import View
-from probetui.presentation.tick.trace import trace_lines, trace_title
 from probetui.tui.actions.action import KeyContext
 from probetui.tui.actions.table import bindings
 from probetui.tui.messages import (
@@ -287,8 +286,7 @@ class HeadlinePage(SubjectPage):
         """The column of the names of the probes, and the names."""
 
     def title(self, pane: SubjectPane) -> Line:
-        del pane  # the rows begin with it
-        return EMPTY
+        return probes_title(pane, lambda _subject: EMPTY)
 
     def rows(self, subject: Subject, pane: SubjectPane) -> Sequence[StyledLine]:
         view, width = pane.view, pane.size.width - 2
@@ -405,6 +403,9 @@ class WhyPage(SubjectPage):
         subject = pane.subject
         if subject is None or subject.cursor is None or subject.tick is None:
             return line(strong("Why"))
+        # Late: the first screen is of now.
+        from probetui.presentation.tick.trace import trace_title  # noqa: PLC0415
+
         return line(strong("Decision"), "  ", *trace_title(subject.tick, pane.view))
 
     def badge(self, subject: Subject) -> Line:
@@ -414,6 +415,8 @@ class WhyPage(SubjectPage):
     def rows(self, subject: Subject, pane: SubjectPane) -> Sequence[StyledLine]:
         room = max(pane.inner_height, 1)
         if subject.cursor is not None and room >= _LEAST_FOR_TRACE:
+            from probetui.presentation.tick.trace import trace_lines  # noqa: PLC0415
+
             rows = trace_lines(subject, pane.view, pane.row_width, room)
             return [styled_line(row) for row in rows]
         chain: Sequence[Line] = ()
