@@ -407,11 +407,11 @@ async def test_changes_of_state_are_hidden_until_a_key_shows_them() -> None:
         await pilot.press("h")
         await pilot.pause()
 
-        assert "1 state line hidden" in before
+        assert "1 status change hidden" in before
         assert "hold released" not in before
         assert "hidden" not in shown
         assert "hold released" in shown
-        assert "1 state line hidden" in screen_text(app)
+        assert "1 status change hidden" in screen_text(app)
 
 
 async def test_a_failure_grows_the_row_of_its_run() -> None:

@@ -374,8 +374,8 @@ class TestBackOff:
 
         text = explained(played(pod, 6, lives={"app": CRASHES}), pod)
 
-        assert "no window yet, this restart opens the first one." in text
-        assert "Next window: 10s; it resets when an instance exits more" in text
+        assert "no back-off yet, this restart sets the first one." in text
+        assert "Next back-off: 10s; it resets when an instance exits more" in text
         assert "more than 10 minutes after its start." in text
 
     def test_a_wait_has_its_window_start_and_end(self) -> None:
@@ -417,7 +417,7 @@ class TestBackOff:
         )
         first, window = exit_of.sentences
         assert first == "Exit seen at 12:00:08.0: exit code 1."
-        assert window.startswith("Next window: 20s")
+        assert window.startswith("Next back-off: 20s")
 
     def test_a_wait_is_explained_separately_while_the_last_instance_stops(self) -> None:
         pod = a_failing_pod()
@@ -488,7 +488,8 @@ class TestBackOff:
         text = explained(played(pod, 50, probing=FAILING), pod)
 
         assert (
-            "the window of 10s counts from the exit of the previous instance at" in text
+            "the back-off of 10s counts from the exit of the previous instance at"
+            in text
         )
         assert "at 12:00:30.0, 15s before." in text
 
@@ -497,7 +498,7 @@ class TestBackOff:
 
         text = explained(played(pod, 100, probing=FAILING), pod)
 
-        assert "It was in back-off until 12:01:20.0: window 20s" in text
+        assert "It was in back-off until 12:01:20.0: 20s" in text
         assert "by the first pod sync after the wait, 29s after the exit." in text
 
     def test_a_window_that_was_reset(self) -> None:
@@ -506,7 +507,7 @@ class TestBackOff:
 
         text = explained(played(pod, 1500, lives=lives), pod)
 
-        assert "without back-off: the window had been reset." in text
+        assert "without back-off: the back-off had been reset." in text
 
 
 class TestTick:
@@ -935,7 +936,7 @@ class TestWithLittleToGoOn:
 
         lines = "\n".join(why_report(case_of(past, pod), past, pod.uid))
 
-        assert re.search(r"\n    \d+-\d+  .*each exited on its own, exit 1$", lines)
+        assert re.search(r"\n    \d+-\d+  .*each exited by itself, exit 1$", lines)
 
     def test_an_unknown_tick_has_no_explanation(self) -> None:
         tick = history(DEMO_KEY, LIVENESS, "s", NOW)[-1]

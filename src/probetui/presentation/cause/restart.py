@@ -32,22 +32,22 @@ def restart_sentences(restart: Restart, view: View) -> Iterator[str]:
 
 
 def next_window_sentences(decision: BackoffEntry) -> Iterator[str]:
-    """Yield how long the window after a restart is, if there is one."""
+    """Yield how long the back-off after a restart is, if there is one."""
     if decision.next_window:
         expiry = KubeletConfig().backoff_expiry
         yield (
-            f"Next window: {format_age(decision.next_window)}; it resets when an "
+            f"Next back-off: {format_age(decision.next_window)}; it resets when an "
             f"instance exits more than {expiry // _MINUTE} minutes after its start."
         )
 
 
 def wait_text(wait: BackoffEntry, view: View) -> str:
-    """Return until when a wait lasts, its window, and what that counts from."""
+    """Return until when a wait lasts, its length, and what that counts from."""
     until = "" if wait.until is None else f" until {view.times.stamp(wait.until)}"
     since = ""
     if wait.since is not None:
         since = f", counted from the exit at {view.times.stamp(wait.since)}"
-    return f"{until}: window {format_age(wait.window)}{since}"
+    return f"{until}: {format_age(wait.window)}{since}"
 
 
 def _at(restart: Restart, verb: str, view: View) -> str:
@@ -100,7 +100,7 @@ def _window_over(restart: Restart, verb: str, view: View) -> str:
         end = f" at {view.times.stamp(decision.since)}, {_passed(restart)} before"
     which = " of the previous instance" if restart.counts_from_before else ""
     return (
-        f"{_at(restart, verb, view)} without back-off: the window of {window} counts "
+        f"{_at(restart, verb, view)} without back-off: the back-off of {window} counts "
         f"from the exit{which}{end}."
     )
 
@@ -116,9 +116,9 @@ _TIMINGS: Mapping[RestartTiming, _Timing] = {
         "back-off counts from the exit of an earlier instance, and none had exited "
         "when the kubelet checked"
     ),
-    RestartTiming.WINDOW_RESET: _without("the window had been reset"),
+    RestartTiming.WINDOW_RESET: _without("the back-off had been reset"),
     RestartTiming.NO_WINDOW: _without(
-        "no window yet, this restart opens the first one"
+        "no back-off yet, this restart sets the first one"
     ),
     RestartTiming.WINDOW_OVER: _window_over,
 }
