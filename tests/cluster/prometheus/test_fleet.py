@@ -266,6 +266,26 @@ def test_a_scrape_without_the_worker_shows_that_it_was_not_there() -> None:
     ]
 
 
+def test_scrapes_of_other_kubelets_are_no_sign_that_the_worker_was_away() -> None:
+    other = _COUNTER | {"pod_uid": "u2", "pod": "other", "result": "failed"}
+    counters = [
+        (
+            _named("prober_probe_total", _COUNTER, result="failed"),
+            [(10.0, "100"), (40.0, "101"), (70.0, "102")],
+        ),
+        (_named("prober_probe_total", other), [(5.0, "7"), (35.0, "8"), (65.0, "9")]),
+    ]
+
+    _, (stored,) = _read(_told(_store(counters)), _QUERY)
+
+    scrapes = stored.samples.probes[ProbeType.LIVENESS]
+    assert [sample.counts for sample in scrapes] == [
+        ProbeCounts(0, 100),
+        ProbeCounts(0, 101),
+        ProbeCounts(0, 102),
+    ]
+
+
 def test_a_refused_query_is_a_hole_and_the_rest_is_answered() -> None:
     counters = [
         (_named("prober_probe_total", _COUNTER, result="failed"), [(70.0, "1")])

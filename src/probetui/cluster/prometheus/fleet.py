@@ -514,18 +514,26 @@ def _probe_samples(
             chosen.append(each)
     chosen.sort(key=lambda one: one.at[0])
     before: float | None = None
+    was = ProbeCounts()
     for source, times, all_counts in chosen:
         for at, counts in zip(times, all_counts, strict=True):
             absent_at = processes.last_between(
                 source, -math.inf if before is None else before, at
             )
-            is_same = None
-            if absent_at is not None:
+            # Where a store has dropped the labels of targets, scrapes of others are
+            # between those of the worker: its counters go on then.
+            is_new = counts.successes < was.successes or counts.failures < was.failures
+            if before is None and absent_at is not None:
+                is_new = counts.total <= at - absent_at + 2
+            if absent_at is not None and is_new:
                 yield CountsSample(absent_at, None)
+                yield CountsSample(at, counts)
             elif before is not None:
                 is_same = processes.is_same(source, before, at)
-            yield CountsSample(at, counts, is_same)
-            before = at
+                yield CountsSample(at, counts, is_same)
+            else:
+                yield CountsSample(at, counts)
+            before, was = at, counts
 
 
 class _States:
