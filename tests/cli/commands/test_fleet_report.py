@@ -113,7 +113,9 @@ def test_csv_has_a_column_for_each_bound(
 ) -> None:
     assert run(["fleet", "--prometheus", store, "-f", manifest, "-o", "csv"]) == 0
 
-    (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    out = capsys.readouterr().out
+    assert "\\x0d" not in out
+    (row,) = csv.DictReader(io.StringIO(out))
     assert (row["probe_kills_least"], row["probe_kills_most"]) == ("1", "1")
     assert row["not_ready_most"] == "30.0"
 

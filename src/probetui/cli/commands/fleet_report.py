@@ -200,7 +200,7 @@ class FleetReport:
 
     def _csv(self) -> str:
         output = io.StringIO()
-        writer = csv.writer(output)
+        writer = csv.writer(output, lineterminator="\n")
         values = [_flat(row.value()) for row in self.rows]
         if values and self._has_headings:
             writer.writerow(values[0])
