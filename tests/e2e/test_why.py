@@ -9,6 +9,8 @@ import pytest
 from tests.e2e.program import PROGRAM, Program
 from tests.e2e.screen import terminal
 
+WHY = "its liveness probe failed 3 of 3 times in a row"
+
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.slow,
@@ -35,16 +37,14 @@ def test_why_a_container_was_killed(program: Program) -> None:
         tty.type("Left", "Left")
         tty.wait_for("older tick")
         tty.type("w")
-        tty.wait_for("Exit of", "its liveness probe failed 3 of 3 times in a row")
+        tty.wait_for("Exit of", WHY)
         on_the_screen = sentences(tty.text)
         tty.type("q", "q", "q")
         tty.wait_for("status 0")
 
-        explanation = next(
-            sentence for sentence in on_the_screen if "probe failed" in sentence
-        )
+        explanation = next(sentence for sentence in on_the_screen if WHY in sentence)
         # A command is not a sentence: it has no full stop.
-        explanation = explanation[explanation.index("its liveness probe") :]
+        explanation = explanation[explanation.index(WHY) :]
         tty.enter("clear")
         tty.enter(f"{PROGRAM} why {record} | head -40; echo status $?")
         tty.wait_for("status 0", "Instances:")
