@@ -72,7 +72,7 @@ class HttpLimits(Struct, frozen=True):
     `seconds` limits the head and the body of a request, the idle time before it, and
     the reception of a response that is no stream. `strangers` and the fields named
     after it apply to connections without accepted credentials; if a server asks for
-    none, all are strangers.
+    none, all are strangers. `credentials` is the header that has them.
     """
 
     connections: int = 256
@@ -82,6 +82,7 @@ class HttpLimits(Struct, frozen=True):
     body_bytes: int = 3 << 20
     """As much as an API server takes."""
     stranger_body_bytes: int = 1 << 16
+    credentials: str = "authorization"
 
 
 class ParameterError(ValueError):
@@ -129,10 +130,9 @@ class HttpRequest(Struct, frozen=True):
             f'{name}: Invalid value: "{shown}": must be a whole number up to {most}'
         )
 
-    @property
-    def has_credentials(self) -> bool:
-        """Whether it has credentials, valid or not."""
-        return "authorization" in self.headers or bool(self.certificate)
+    def has_credentials(self, header: str) -> bool:
+        """Return whether it has credentials, valid or not, in a header or by TLS."""
+        return header in self.headers or bool(self.certificate)
 
 
 class HttpResponse(Struct, frozen=True):
@@ -463,7 +463,10 @@ class _ClientConnection:
             return HttpResponse(500, b"internal error\n", "text/plain")
         if isinstance(answer, HttpResponse) and answer.status in _REFUSALS:
             self._is_last = True
-        elif request.has_credentials and self._task is not None:
+        elif (
+            request.has_credentials(self._server.limits.credentials)
+            and self._task is not None
+        ):
             self._server.strangers.pop(self._task, None)
         if isinstance(answer, HttpTunnel) and request.method == "HEAD":
             return HttpResponse(405, b"only GET and POST\n", "text/plain")

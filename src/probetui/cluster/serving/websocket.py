@@ -28,7 +28,15 @@ PAUSE_SECONDS = 0.005
 
 
 class WebSocket:
-    """One connection; only one task may call `receive`."""
+    """One connection; only one task may call `receive`.
+
+    Args:
+        unread: what has been read of it already.
+        reader: reads the rest.
+        writer: writes.
+        is_client: whether this is the client's side.
+        longest: the bytes of a message; a longer one ends the connection.
+    """
 
     def __init__(
         self,
@@ -37,11 +45,13 @@ class WebSocket:
         writer: ByteWriter,
         *,
         is_client: bool = False,
+        longest: int = LONGEST_MESSAGE,
     ) -> None:
         kind = ConnectionType.CLIENT if is_client else ConnectionType.SERVER
         self._connection = Connection(kind)
         self._reader = reader
         self._writer = writer
+        self._longest = longest
         self._parts = bytearray()
         self._events: Iterator[Event] = iter(())
         self._frames = 0
@@ -102,7 +112,7 @@ class WebSocket:
         """Add a part; return whether the message is complete."""
         data = event.data
         self._parts += data.encode() if isinstance(data, str) else data
-        if len(self._parts) > LONGEST_MESSAGE:
+        if len(self._parts) > self._longest:
             self._is_over = True
             self._write(CloseConnection(code=TOO_BIG))
             return False
@@ -136,13 +146,21 @@ def websocket_tunnel(
     request: HttpRequest,
     protocol: str,
     serve: Callable[[WebSocket], Awaitable[None]],
+    longest: int = LONGEST_MESSAGE,
 ) -> HttpTunnel:
-    """Return the response that upgrades a connection to a WebSocket."""
+    """Return the response that upgrades a connection to a WebSocket.
+
+    Args:
+        request: the handshake.
+        protocol: the chosen one, empty if the client named none.
+        serve: serves the connection.
+        longest: the bytes of a message.
+    """
 
     async def run(
         unread: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        await serve(WebSocket(unread, reader, writer))
+        await serve(WebSocket(unread, reader, writer, longest=longest))
 
     key = request.headers.get("sec-websocket-key", "").encode()
     return HttpTunnel(
@@ -151,6 +169,6 @@ def websocket_tunnel(
             "Upgrade": "websocket",
             "Connection": "Upgrade",
             "Sec-WebSocket-Accept": accept_token(key),
-            "Sec-WebSocket-Protocol": protocol,
+            **({"Sec-WebSocket-Protocol": protocol} if protocol else {}),
         },
     )
