@@ -91,6 +91,9 @@ if TYPE_CHECKING:
     from probetui.tui.host_services import Timings
     from probetui.tui.services.quiz import QuizMaster
 
+_EMULATOR = {"TERM": "xterm"}
+"""The environment of a screen in a browser."""
+
 _STYLES = Path(__file__).parent / "styles"
 
 
@@ -423,7 +426,9 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
 
         driver = self._driver
         write = None if driver is None or self.is_headless else driver.write
-        result = await copy(text, os.environ, write)
+        # The clipboard of this machine is not the browser's.
+        environment = _EMULATOR if self._options.in_browser else os.environ
+        result = await copy(text, environment, write)
         severity: SeverityLevel = "error" if result.is_refused else "information"
         self.notify(result.words, severity=severity)
 

@@ -57,6 +57,8 @@ class ScreenOptions(Struct, frozen=True):
     record: str = ""
     services: tuple[Service, ...] = ()
     isolated: bool = True
+    in_browser: bool = False
+    """Whether it is shown in a browser, from where nothing is written here."""
 
     @property
     def about(self) -> SessionInfo:

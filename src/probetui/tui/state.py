@@ -108,12 +108,16 @@ class UiState(Struct):
 
     def refusal(self, action: Action) -> str:
         """Return why this session refuses an action, empty if it permits it."""
-        snapshot = self.view_model.snapshot
-        if action.changes and self.options.read_only:
+        snapshot, options = self.view_model.snapshot, self.options
+        # What one writes into the record at the terminal, others do not.
+        is_command = options.in_browser and action.build_command is not None
+        if (action.changes or is_command) and options.read_only:
             # A virtual clock may be stopped: that changes nothing outside.
             is_time = action.group is Group.TIME and snapshot.playback is not None
             if not is_time:
                 return f"read-only: {action.footer_text} is off"
+        if action.is_local and options.in_browser:
+            return f"in a browser {action.footer_text} is off"
         if action.acts and not snapshot.acts:
             return "attach only watches; start with --act"
         return ""

@@ -191,6 +191,8 @@ class Action(Struct, frozen=True):
             screens.
         acts: whether it stops or starts containers; such actions are refused in
             sessions that only watch.
+        is_local: whether it writes a file or starts a program where this one runs;
+            such actions are off in a browser.
         confirmation: the question to confirm before the command is sent.
         arguments: the arguments that may be typed after its name.
         footer: its position in the footer, counted from the left; 0 hides it.
@@ -216,6 +218,7 @@ class Action(Struct, frozen=True):
     when: Condition = always
     changes: bool = False
     acts: bool = False
+    is_local: bool = False
     confirmation: Callable[[ActionContext], str] | None = None
     arguments: tuple[Argument, ...] = ()
     footer: int = 0

@@ -146,6 +146,7 @@ CONTROL_ACTIONS = (
         when=_has_shell,
         changes=True,
         footer=101,
+        is_local=True,
     ),
     Action(
         "container.restart",
@@ -224,6 +225,7 @@ PLAYBACK_ACTIONS = (
         word="save",
         on=Target.PROGRAM,
         when=_can_save,
+        is_local=True,
     ),
     Action(
         "app.next-lesson",

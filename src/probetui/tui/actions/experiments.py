@@ -250,6 +250,7 @@ EXPERIMENT_ACTIONS = (
         word="write",
         on=Target.POD,
         when=_can_write_manifest,
+        is_local=True,
     ),
     Action(
         "files.write-shown",
@@ -261,6 +262,7 @@ EXPERIMENT_ACTIONS = (
         word="write copy",
         when=_can_write_manifest,
         is_listed=False,
+        is_local=True,
     ),
     Action(
         "container.break",

@@ -52,6 +52,7 @@ PROGRAM_ACTIONS = (
         "save_picture",
         word="picture",
         arguments=(Argument("form", ("svg", "txt")),),
+        is_local=True,
     ),
     Action("app.mouse", "", "Toggle mouse capture", _PROGRAM, "mouse"),
     Action(
@@ -61,6 +62,7 @@ PROGRAM_ACTIONS = (
         _PROGRAM,
         "suspend_process",
         on=Target.PROGRAM,
+        is_local=True,
     ),
     Action(
         "files.copy",

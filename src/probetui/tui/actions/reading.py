@@ -104,6 +104,7 @@ READING_ACTIONS = (
         "app.export",
         on=Target.ALL_PODS,
         arguments=(Argument("form", ("json",)),),
+        is_local=True,
     ),
     Action(
         "look.current-instance",

@@ -43,7 +43,7 @@ class TerminalBackpressure:
 
     def check(self) -> None:
         """Pause painting if the terminal would block; called before each frame."""
-        if self._is_paused or self._app.is_headless or is_terminal_writable():
+        if self._is_paused or self._app.is_headless or self._is_writable():
             return
         self._is_paused = True
         self._pause.enter_context(self._app.batch_update())
@@ -51,10 +51,15 @@ class TerminalBackpressure:
         self._pause.callback(checks.stop)
 
     def _check_again(self) -> None:
-        if is_terminal_writable():
+        if self._is_writable():
             self._pause.close()
             self._is_paused = False
             self._app.screen.refresh()
+
+    def _is_writable(self) -> bool:
+        driver = self._app._driver  # noqa: SLF001  # Textual has no public way
+        # A screen in a browser does not wait for this terminal.
+        return bool(getattr(driver, "is_writable", is_terminal_writable)())
 
 
 def is_terminal_writable() -> bool:
