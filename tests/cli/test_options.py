@@ -115,6 +115,7 @@ def others(*args: str, status: int = OK, shows: str) -> Row:
     return Row(("-f", "{others}", *args), status, shows, replaces="-f")
 
 
+_IS_SERVED = r"the screen is at http://127\.0\.0\.1:"
 _IS_READY = "/app ready false->true"
 ROWS: Mapping[str, Row] = {
     "-f": Row(shows=_IS_READY),
@@ -214,6 +215,15 @@ ROWS: Mapping[str, Row] = {
     "--no-motion": Row(("--no-motion",)),
     "--no-mouse": Row(("--no-mouse",)),
     "--pause-opens-step": Row(("--pause-opens-step",)),
+    "--web": Row(("--web",), USAGE, "every tab has a session of its own here: leave"),
+    "--web-port": Row(("--web-port", "{port}"), USAGE, "need --web"),
+    "--web-control": Row(("--web-control",), USAGE, "need --web"),
+    "run --web": Row(("--web",), shows=_IS_SERVED),
+    "run --web-port": Row(("--web", "--web-port", "{port}"), shows=_IS_SERVED),
+    "run --web-control": Row(("--web", "--web-control"), shows=_IS_SERVED),
+    "watch --web": Row(("--web",), shows=_IS_SERVED),
+    "watch --web-port": Row(("--web", "--web-port", "{port}"), shows=_IS_SERVED),
+    "watch --web-control": Row(("--web", "--web-control"), shows=_IS_SERVED),
     "--config": Row(("--config", "{settings}"), shows=r"^\+\d+\.\ds "),
     "--log-file": Row(
         ("--log-file", "{folder}/own.log", "--log-level", "debug"),

@@ -837,6 +837,33 @@ class ScreenSettings(BeginningOptions, AppearanceOptions, section=_SCREEN):
     ] = False
 
 
+class WebOptions(OptionGroup, section=_SCREEN):
+    """Whether the screen is shown in a browser, and what may be done there."""
+
+    web: Annotated[
+        bool,
+        Opt(
+            help="Show the screen in a browser on this machine, at the address that is "
+            "printed, instead of in the terminal. Needs probetui[web].",
+        ),
+    ] = False
+    web_port: Annotated[
+        int,
+        Opt(
+            is_rare=True,
+            type=WholeNumber(min=0, max=_LAST_PORT),
+            help="Port of --web on 127.0.0.1.  [default: any that is free]",
+        ),
+    ] = 0
+    web_control: Annotated[
+        bool,
+        Opt(
+            is_rare=True,
+            help="Let the keys of --web change something, not only look.",
+        ),
+    ] = False
+
+
 # -- program
 
 Quiet = Annotated[

@@ -22,6 +22,8 @@ class Form(Enum):
 
     SCREEN = "screen"
     LINES = "lines"
+    WEB = "web"
+    """A screen in a browser, and lines in the terminal."""
 
 
 class Terminal(Struct, frozen=True):

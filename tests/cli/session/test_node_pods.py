@@ -15,7 +15,7 @@ from probetui.cli.session.node import NodePods
 from probetui.cli.session.plan import NodePlan
 from probetui.cli.session.planning import make_plan
 from probetui.cli.session.pod_registry import PodRegistry
-from probetui.cli.session.screen import _manifest_reloader
+from probetui.cli.session.screen import manifest_reloader
 from probetui.cluster.node.api_pods import ReadPod
 from probetui.manifest.load import load_manifests
 from probetui.manifest.yaml.parser import SourceFile
@@ -48,7 +48,7 @@ def test_a_reload_of_static_pods_keeps_the_pods_of_the_cluster(static: Path) -> 
     pods = NodePods(plan, registry, FakeRuntime(FakeEngine(FakeClock())))
     (assigned,) = load_manifests([SourceFile("api", POD % ("web", "2"))]).loaded
     asyncio.run(pods.apply_api([ReadPod(assigned)]))
-    reread = _manifest_reloader(plan, registry)
+    reread = manifest_reloader(plan, registry)
     assert reread is not None
     static.write_text(POD % ("agent-2", "3"))
 

@@ -14,6 +14,7 @@ from probetui.cli.option_values import (
     ScreenChoices,
     SessionOptions,
 )
+from probetui.cli.options import WebOptions
 from probetui.cli.pods import ManifestOptions
 from probetui.cli.session.plan import RunPlan, Stdout
 from probetui.cli.session.planning import make_plan
@@ -47,7 +48,13 @@ def plan(*args: str) -> RunPlan:
 def test_every_option_of_run_is_used() -> None:
     known = {
         name
-        for kind in (ManifestOptions, RuntimeOptions, SessionOptions, ScreenChoices)
+        for kind in (
+            ManifestOptions,
+            RuntimeOptions,
+            SessionOptions,
+            ScreenChoices,
+            WebOptions,
+        )
         for name in kind.field_names()
     }
     others = {"files"}  # added to `filenames`

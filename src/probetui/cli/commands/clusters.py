@@ -11,6 +11,7 @@ from probetui.cli.options import (
     EndOptions,
     OutputOptions,
     ProgramOptions,
+    WebOptions,
 )
 from probetui.cli.parameters import SectionedCommand, examples
 
@@ -66,7 +67,12 @@ class WatchedPodOptions(WatchedNamespace, ClusterOptions, section="Cluster"):
 
 
 class WatchCommandOptions(
-    WatchedPodOptions, EndOptions, OutputOptions, AppearanceOptions, ProgramOptions
+    WatchedPodOptions,
+    EndOptions,
+    OutputOptions,
+    AppearanceOptions,
+    WebOptions,
+    ProgramOptions,
 ):
     """The options of `watch`, and that no pod of the cluster is probed."""
 

@@ -36,6 +36,7 @@ from probetui.cli.options import (
     SessionEngineOptions,
     Step,
     VersionOptions,
+    WebOptions,
     act_option,
     takes_files,
     takes_files_among,
@@ -59,6 +60,7 @@ class RunOptions(
     StepOptions,
     RarePlayOptions,
     CommonSessionOptions,
+    WebOptions,
 ):
     """The options of `run`."""
 
@@ -208,7 +210,12 @@ class ScenarioOptions(OptionGroup, section="Pods"):
 
 
 class SimOptions(
-    PodOptions, ScenarioOptions, StepOptions, PlayOptions, CommonSessionOptions
+    PodOptions,
+    ScenarioOptions,
+    StepOptions,
+    PlayOptions,
+    CommonSessionOptions,
+    WebOptions,
 ):
     """The options of `sim`."""
 
@@ -246,6 +253,7 @@ class ReplayOptions(
     EndOptions,
     OutputOptions,
     ScreenSettings,
+    WebOptions,
     ProgramOptions,
 ):
     """The options of `replay`."""
@@ -316,6 +324,7 @@ class DemoOptions(
     OutputOptions,
     AutosaveOptions,
     ScreenSettings,
+    WebOptions,
     ProgramOptions,
 ):
     """The options of `demo`."""

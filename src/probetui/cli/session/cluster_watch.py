@@ -180,6 +180,12 @@ class _Watching:
 
     async def _show(self, follower: Follower, fault: ScreenFault) -> Verdict:
         plan = self._plan
+        if plan.form is Form.WEB:
+            # Late: few sessions are shown in a browser.
+            from probetui.cli.session.web_screens import show_in_browser
+
+            plan.print_intro()
+            return await show_in_browser(plan, self._session, follower, self._mask)
         if plan.form is Form.LINES:
             plan.print_intro()
             gc_tuning.freeze()

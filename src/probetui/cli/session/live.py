@@ -87,10 +87,15 @@ def run_session(plan: RunPlan | AttachPlan) -> int:
     """
     raise_descriptor_limit()
     with SignalWatch() as signals:
-        return asyncio.run(_live(plan, signals))
+        return asyncio.run(run_live(plan, signals))
 
 
-async def _live(plan: RunPlan | AttachPlan, signals: Signals) -> int:
+async def run_live(plan: RunPlan | AttachPlan, signals: Signals) -> int:
+    """Run a session on the running loop, and return the exit status.
+
+    Raises:
+        RuntimeUnavailableError: and the others that `run_session` raises.
+    """
     clock = SystemClock()
     early = EarlyEnd(signals)
     try:
@@ -398,7 +403,7 @@ class _LiveSession:
             is_warning = level is NoteLevel.WARNING
             note = f"{level}: {text}" if is_warning else text
             session.send(AddNote(note, is_fault=level is NoteLevel.ERROR))
-            if self._plan.form is not Form.LINES:
+            if self._plan.form is Form.SCREEN:
                 self._plan.notes.show(level, text.partition("\n")[0])
 
         scope = SessionScope(
@@ -508,6 +513,15 @@ class _LiveSession:
         self, session: RealtimeSession, follower: Follower, fault: ScreenFault
     ) -> Verdict:
         plan = self._plan
+        if plan.form is Form.WEB:
+            # Late: few sessions are shown in a browser.
+            from probetui.cli.session.web_screens import show_in_browser
+
+            self._is_shown.set()
+            plan.print_intro()
+            return await show_in_browser(
+                plan, session, follower, self._mask, self._pod_registry
+            )
         if plan.form is Form.LINES:
             self._is_shown.set()
             plan.print_intro()

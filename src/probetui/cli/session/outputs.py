@@ -173,7 +173,7 @@ class SessionOutputs:
         if plan.stdout is Stdout.LINES:
             lines = self._print_lines(acts=self._acts)
             sinks.append(FilteredSink(lines, plan.selection))
-        if plan.form is Form.LINES:
+        if plan.form is not Form.SCREEN:
             sinks.append(NoteForwarder(self._print_note))
         return sinks
 

@@ -31,7 +31,7 @@ from msgspec.structs import asdict, replace
 from probetui.cli.files import STDOUT, SourceReader
 from probetui.cli.lessons import OpenLesson
 from probetui.cli.option_values import RuntimeOptions, ScreenChoices, SessionOptions
-from probetui.cli.options import NodeOptions, ServeOptions
+from probetui.cli.options import NodeOptions, ServeOptions, WebOptions
 from probetui.cli.pods import ManifestOptions, load_pods
 from probetui.cli.printing import Notes
 from probetui.cli.session.host_access_warning import HostAccessWarning
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from probetui.cli.session.attachment import AttachOptions
     from probetui.cli.session.cluster_attachment import ClusterTarget
     from probetui.cli.session.parts import PartMaker
+    from probetui.cli.web.tab import Tab
     from probetui.drive.scenario.script import Scenario
     from probetui.headless.cases.progress import CaseProgress
     from probetui.headless.follow import EndCondition
@@ -120,6 +121,8 @@ class Plan(Struct, frozen=True, kw_only=True):
         rules: those of the kubelet's version.
         intro: printed before anything else.
         page: the lesson that the screen shows instead of `intro`, None for none.
+        web: how screens are shown in a browser.
+        tab: the tab that the screen is shown in, None for the terminal.
         has_shells: a shell can be opened in a container.
     """
 
@@ -138,6 +141,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     manifests: SessionManifests = NO_MANIFESTS
     intro: str = ""
     page: OpenLesson | None = None
+    web: WebOptions = WebOptions()
+    tab: Tab | None = None
 
     has_shells: ClassVar[bool] = False
 
@@ -170,6 +175,16 @@ class Plan(Struct, frozen=True, kw_only=True):
     def covered_texts(self) -> Sequence[str]:
         """What was printed about access to this machine, where a screen covers it."""
         return ()
+
+    def in_tab(self, tab: Tab) -> Self:
+        """Return the plan of a session of its own that is shown in a tab."""
+        return replace(
+            self,
+            form=Form.SCREEN,
+            stdout=Stdout.NOTHING,
+            tab=tab,
+            notes=Notes(quiet=self.notes.is_quiet),
+        )
 
     def without_screen(self) -> Self:
         """Return the plan of the same session, in plain lines from now on."""

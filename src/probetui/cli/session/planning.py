@@ -30,6 +30,7 @@ from probetui.cli.option_values import (
     recorded_runtime,
     rules_by,
 )
+from probetui.cli.options import WebOptions
 from probetui.cli.pods import ManifestOptions, check_containers, report_problems
 from probetui.cli.printing import Notes
 from probetui.cli.runtimes import SIM, candidate_engines, unsupported_fields_of
@@ -287,12 +288,18 @@ def _complete_plan(
         from probetui.cli.session.appearance import load_appearance
 
         load_appearance(screen)
-    form = choose_form(
-        Terminal.here(),
-        wanted=options.form,
-        reads_stdin=reads_stdin,
-        records_to_stdout=options.record == STDOUT,
-    )
+    web = pick_options(WebOptions, given)
+    if web.web:
+        form = _web_form(options)
+    else:
+        if web.web_port or web.web_control:
+            raise UsageError("--web-port and --web-control need --web")
+        form = choose_form(
+            Terminal.here(),
+            wanted=options.form,
+            reads_stdin=reads_stdin,
+            records_to_stdout=options.record == STDOUT,
+        )
     if options.report is not None:
         # Late: few sessions have a report.
         from probetui.cli.commands.session_report import check_report_target
@@ -324,7 +331,42 @@ def _complete_plan(
         },
         rules=rules,
         manifests=manifests,
+        web=web,
     )
+
+
+def _web_form(options: SessionOptions) -> Form:
+    """Return the form of a session with `--web`, if there can be one."""
+    # Late: few sessions are shown in a browser.
+    from probetui.cli.web.server import check_extra
+
+    check_extra()
+    if options.form == "tui":
+        raise UsageError("--web shows the screen in a browser: leave --tui out")
+    if options.step:
+        raise UsageError("--step reads lines in the terminal: leave --web out")
+    return Form.WEB
+
+
+def check_own_sessions(plan: Plan) -> None:
+    """Check that a session can be started for each tab of `--web`.
+
+    Raises:
+        UsageError: an option is about one session.
+    """
+    options = plan.options
+    of_one = {
+        "--record": options.record,
+        "--report": options.report,
+        "--until": options.until,
+        "--metrics": options.metrics,
+        "--keep": options.keep or None,
+    }
+    for name, value in of_one.items():
+        if value is not None:
+            raise UsageError(
+                f"--web: every tab has a session of its own here: leave {name} out"
+            )
 
 
 def _read_only(plan: Plan) -> Plan:

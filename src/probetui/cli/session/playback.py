@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,10 +18,10 @@ from probetui.cli.session.autosave import last_session_to_play, sessions_folder
 from probetui.cli.session.ending import Interrupts
 from probetui.cli.session.outputs import ScreenFault, SessionOutputs
 from probetui.cli.session.plan import EnginePlan, ReplayPlan, SimPlan
-from probetui.cli.session.planning import make_replay_plan
+from probetui.cli.session.planning import check_own_sessions, make_replay_plan
 from probetui.cli.session.pod_registry import PodRegistry
 from probetui.cli.session.saved_sessions import SavedSession, saved_sessions
-from probetui.cli.session.signal_watch import SignalWatch
+from probetui.cli.session.signal_watch import Signals, SignalWatch
 from probetui.cli.terminal import Form, Terminal, choose_form
 from probetui.drive.clocks import SystemClock, awake_ns
 from probetui.drive.playback.replay import ReplaySource
@@ -47,6 +48,7 @@ from probetui.record.reader import RecordingFile
 
 if TYPE_CHECKING:
     from probetui.cli.commands.sessions import ReplayOptions
+    from probetui.cli.web.tab import Tab
 
 _END_SECONDS = 4.0
 """How long a signal may take: no pod is left, and a record is whole up to there."""
@@ -60,6 +62,22 @@ PLAYED = "played"
 
 def run_simulation(plan: SimPlan) -> int:
     """Run scripted pods on virtual time and return the exit status."""
+    if plan.form is Form.WEB:
+        # Late: few sessions are shown in a browser.
+        from probetui.cli.session.web_screens import serve_own_sessions
+
+        check_own_sessions(plan)
+        return serve_own_sessions(plan, partial(simulate_in_tab, plan))
+    return _run(*_simulated(plan))
+
+
+async def simulate_in_tab(plan: SimPlan, tab: Tab, signals: Signals) -> int:
+    """Run scripted pods on the running loop, shown in a tab; return the exit status."""
+    run, config = _simulated(plan.in_tab(tab))
+    return await run.play(config, signals)
+
+
+def _simulated(plan: SimPlan) -> tuple[_PlaybackRun, KubeletConfig]:
     scenario = plan.scenario or NO_SCENARIO
     pod_registry = PodRegistry(plan.desired)
     mask = pod_registry.make_mask(hides=not plan.options.show_secrets)
@@ -75,7 +93,7 @@ def run_simulation(plan: SimPlan) -> int:
     source = SimulatedSource(
         lambda: begin_simulation(plan, scenario, config), on_input, journal
     )
-    return _PlaybackRun(plan, source, outputs, mask, "sim", _length(plan)).run(config)
+    return _PlaybackRun(plan, source, outputs, mask, "sim", _length(plan)), config
 
 
 def begin_simulation(
@@ -136,13 +154,36 @@ def replay_record(path: Path | None, options: ReplayOptions) -> int:
             return EXIT_OK
     record = RecordingFile(path or last_session_to_play(), options.record_limit)
     plan = make_replay_plan(record.pods(), options, record.session.options)
+    if plan.form is Form.WEB:
+        # Late: few sessions are shown in a browser.
+        from probetui.cli.session.web_screens import serve_own_sessions
+
+        async def replay(tab: Tab, signals: Signals) -> int:
+            run, config = _replayed(plan.in_tab(tab), record)
+            return await run.play(config, signals)
+
+        check_own_sessions(plan)
+        return serve_own_sessions(plan, replay)
+    return _run(*_replayed(plan, record))
+
+
+def _replayed(
+    plan: ReplayPlan, record: RecordingFile
+) -> tuple[_PlaybackRun, KubeletConfig]:
     source = replay_source(record)
     mask = Mask()
     outputs = SessionOutputs(
         plan, PodRegistry(plan.desired), mask, source.now, goes_back=True
     )
     name, limit = record.session.runtime, plan.options.timeout
-    return _PlaybackRun(plan, source, outputs, mask, name, limit).run(source.config)
+    run = _PlaybackRun(plan, source, outputs, mask, name, limit)
+    return run, source.config
+
+
+def _run(run: _PlaybackRun, config: KubeletConfig) -> int:
+    """Play a session to its end and return the exit status."""
+    with SignalWatch(ends_within=_END_SECONDS) as signals:
+        return asyncio.run(run.play(config, signals))
 
 
 def _sessions_to_choose(options: ReplayOptions) -> Sequence[SavedSession]:
@@ -151,6 +192,8 @@ def _sessions_to_choose(options: ReplayOptions) -> Sequence[SavedSession]:
     Raises:
         UsageError: a screen is wanted where there can be none.
     """
+    if options.web:
+        return ()
     form = choose_form(
         Terminal.here(),
         wanted=pick_options(SessionOptions, options).form,
@@ -197,12 +240,8 @@ class _PlaybackRun:
             limit=None if length is None else source.now + length,
         )
 
-    def run(self, config: KubeletConfig) -> int:
+    async def play(self, config: KubeletConfig, signals: Signals) -> int:
         """Play the session to its end and return the exit status."""
-        with SignalWatch(ends_within=_END_SECONDS) as signals:
-            return asyncio.run(self._play(config, signals))
-
-    async def _play(self, config: KubeletConfig, signals: SignalWatch) -> int:
         plan, session = self._plan, self._session
         sinks = self._outputs.open(session.runtime_name, config)
         is_simulated = self._source.kind is PlaybackKind.SIM

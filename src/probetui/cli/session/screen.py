@@ -16,11 +16,12 @@ from probetui.analysis.reproduce import CommandLineReach, engine_exec_command
 from probetui.cli import gc_tuning
 from probetui.cli.lessons import OpenLesson
 from probetui.cli.option_values import ScreenChoices
-from probetui.cli.printing import NoteLevel
+from probetui.cli.printing import NoteLevel, ShowNote
 from probetui.cli.session.appearance import Appearance, load_appearance
 from probetui.cli.session.outputs import ScreenFault
 from probetui.cli.session.plan import EnginePlan, Plan, RunPlan
 from probetui.cli.session.pod_registry import PodRegistry
+from probetui.cli.session.terminal_hold import COVER
 from probetui.cli.terminal import draws_unicode
 from probetui.drive.session import FaultTarget, Session, SupportsLogs
 from probetui.headless.follow import Follower
@@ -49,6 +50,8 @@ _BEST_SHELL = ("sh", "-c", "command -v bash >/dev/null && exec bash || exec sh")
 if TYPE_CHECKING:
     from textual.driver import Driver
 
+    from probetui.cli.web.tab import Tab
+
 SignalHandler = Callable[[int, FrameType | None], object]
 
 _SEVERITIES: dict[NoteLevel, Literal["information", "warning", "error"]] = {
@@ -58,11 +61,11 @@ _SEVERITIES: dict[NoteLevel, Literal["information", "warning", "error"]] = {
 }
 
 
-class _App(app.ProbetuiApp):
+class SessionScreen(app.ProbetuiApp):
     """The screen as part of this program: its bugs are the program's."""
 
     job_control: JobControl
-    on_drawn: Callable[[], None]
+    on_drawn: Callable[[], None] = staticmethod(lambda: None)
 
     def on_ready(self) -> None:
         """Start what waits for the first screen once that is drawn."""
@@ -127,23 +130,65 @@ async def show_screen(
         else None,
         remaining_pods=_leaves_behind(pod_registry),
         keep_pods=_keeping(plan, pod_registry),
-        reread=_manifest_reloader(plan, pod_registry),
+        reread=manifest_reloader(plan, pod_registry),
         copy_edited=_copying(plan),
         session_so_far=_trying(record),
     )
-    options = _options(plan, looks)
-    shown = _App(session, options=options, mask=mask, host=host)
+    options = screen_options(plan, looks)
+    shown = _screen_of(plan, session, options, mask, host)
     shown.job_control = JobControl()
     shown.on_drawn = on_drawn
+
+    _repeat_what_is_covered(shown, plan, looks)
+    if plan.page is not None:
+        plan.page.terminal.release()
+    screen = asyncio.ensure_future(shown.run_async(mouse=not plan.screen.no_mouse))
+    gone = asyncio.ensure_future(_loss_of(plan.tab))
+    over = asyncio.ensure_future(follower.verdict(plan.options.timeout))
+    change = asyncio.ensure_future(_lesson_change(turn, stop_pods))
+    with shown.job_control.removed(), plan.notes.redirected(_toasts_on(shown)):
+        try:
+            ends = {screen, over, change, gone}
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            change.cancel()
+            gone.cancel()
+            # Nobody at the keys waits for the terminal then.
+            (shown.leave_without_waiting if over.done() else shown.exit)()
+            bug = await _bug_of(screen) or shown.bug
+    if plan.page is not None and change.done() and not change.cancelled():
+        plan.page.turned = change.result()
+        _cover_page(plan.page, plan.tab)
+        follower.end(Verdict(ANOTHER_LESSON, EXIT_OK))
+    elif plan.tab is not None:
+        plan.tab.close()
+    if bug is not None:
+        if plan.tab is not None:
+            raise bug
+        on_drawn()  # nothing else will be
+        fault.replace_screen(bug)
+        return await over
+    follower.end(Verdict(LEFT, EXIT_OK))
+    return await over
+
+
+def _toasts_on(shown: SessionScreen) -> ShowNote:
+    """Return what shows notes on a screen."""
 
     def show_note(weight: NoteLevel, text: str) -> None:
         # In the app's own turn: a toast that takes the place of another asks for that.
         severity = _SEVERITIES[weight]
         shown.call_later(shown.notify, text, severity=severity, markup=False)
 
+    return show_note
+
+
+def _repeat_what_is_covered(
+    shown: SessionScreen, plan: Plan, looks: Appearance
+) -> None:
+    """Show what was printed before the screen, which covers it."""
     if plan.intro and plan.page is None:
         shown.call_later(shown.notify, plan.intro, timeout=_INTRO_SECONDS, markup=False)
-    # They were printed before the screen, which covers them.
     for text in covered_warnings(plan):
         shown.call_later(shown.notify, text, severity="warning", markup=False)
     for text in plan.covered_texts:
@@ -151,35 +196,19 @@ async def show_screen(
             shown.notify,
             text,
             severity="warning",
-            timeout=_INTRO_SECONDS if options.isolated else None,
+            timeout=_INTRO_SECONDS if plan.is_isolated else None,
             markup=False,
         )
     for problem in looks.problems:
         shown.call_later(shown.notify, problem, severity="warning", markup=False)
-    if plan.page is not None:
-        plan.page.terminal.release()
-    screen = asyncio.ensure_future(shown.run_async(mouse=not plan.screen.no_mouse))
-    over = asyncio.ensure_future(follower.verdict(plan.options.timeout))
-    change = asyncio.ensure_future(_lesson_change(turn, stop_pods))
-    with shown.job_control.removed(), plan.notes.redirected(show_note):
-        try:
-            ends = {screen, over, change}
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            change.cancel()
-            # Nobody at the keys waits for the terminal then.
-            (shown.leave_without_waiting if over.done() else shown.exit)()
-            bug = await _bug_of(screen) or shown.bug
-    if plan.page is not None and change.done() and not change.cancelled():
-        plan.page.turned = change.result()
-        plan.page.terminal.cover_terminal()
-        follower.end(Verdict(ANOTHER_LESSON, EXIT_OK))
-    if bug is not None:
-        on_drawn()  # nothing else will be
-        fault.replace_screen(bug)
-        return await over
-    follower.end(Verdict(LEFT, EXIT_OK))
-    return await over
+
+
+def _cover_page(page: OpenLesson, tab: Tab | None) -> None:
+    """Say that another lesson starts, where the screen of this one was."""
+    if tab is None:
+        page.terminal.cover_terminal()
+    else:
+        tab.write(COVER)
 
 
 def covered_warnings(plan: Plan) -> Iterator[str]:
@@ -197,6 +226,26 @@ async def _bug_of(screen: asyncio.Future[Any]) -> Exception | None:
     except Exception as error:  # noqa: BLE001  # it is reported; the session goes on
         return error
     return None
+
+
+async def _loss_of(tab: Tab | None) -> None:
+    """Wait until a tab is gone; a terminal says so by a signal."""
+    await (asyncio.Future() if tab is None else tab.lost.wait())
+
+
+def _screen_of(
+    plan: Plan,
+    session: Session,
+    options: ScreenOptions,
+    mask: Mask,
+    host: HostServices,
+) -> SessionScreen:
+    if plan.tab is None:
+        return SessionScreen(session, options=options, mask=mask, host=host)
+    # Late: few sessions are shown in a browser.
+    from probetui.cli.session.web_screens import TabScreen
+
+    return TabScreen(plan.tab, session, options=options, mask=mask, host=host)
 
 
 async def _lesson_change(
@@ -275,7 +324,7 @@ def _trying(record: Callable[[], Path] | None) -> Callable[[], TryTiming] | None
     return session_so_far
 
 
-def _manifest_reloader(
+def manifest_reloader(
     plan: Plan, pod_registry: PodRegistry | None
 ) -> Callable[[], ManifestReload] | None:
     """Return what reads the manifests again, None if they are in no files."""
@@ -299,17 +348,17 @@ def _manifest_reloader(
     return reread
 
 
-def _options(plan: Plan, looks: Appearance) -> ScreenOptions:
-    choices = plan.screen
+def screen_options(plan: Plan, looks: Appearance) -> ScreenOptions:
+    """Return the options of the screen of a session, in the terminal or a browser."""
+    choices, web = plan.screen, plan.web
     theme = choices.theme
     # Textual has a variable of its own for its default.
     follows_terminal = theme is None and "TEXTUAL_THEME" not in os.environ
     if follows_terminal:
-        theme = theme_for_background(
-            is_light=is_light_by_environment(os.environ) or False
-        )
+        is_light = not web.web and is_light_by_environment(os.environ)
+        theme = theme_for_background(is_light=is_light or False)
     return ScreenOptions(
-        ascii=choices.ascii or not draws_unicode(sys.__stderr__),
+        ascii=choices.ascii or not (web.web or draws_unicode(sys.__stderr__)),
         lanes=choices.lanes,
         presents=choices.present,
         notifies=choices.notify,
@@ -319,7 +368,8 @@ def _options(plan: Plan, looks: Appearance) -> ScreenOptions:
         follows_terminal=follows_terminal,
         themes=looks.themes,
         keymap=looks.keymap,
-        read_only=choices.read_only,
+        read_only=choices.read_only or (web.web and not web.web_control),
+        in_browser=web.web,
         show_secrets=choices.show_secrets,
         pause_opens_step=choices.pause_opens_step,
         screenshot_folder=Path.cwd(),

@@ -27,6 +27,7 @@ from probetui.cli.session.plan import (
     SimPlan,
 )
 from probetui.cli.session.planning import (
+    check_own_sessions,
     make_attach_plan,
     make_plan,
     make_sim_plan,
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
         RunOptions,
         SimOptions,
     )
+    from probetui.cli.session.signal_watch import Signals
+    from probetui.cli.web.tab import Tab
 
 _LESSONS = "lessons"
 """What the locks of lessons' names are of, besides those of each runtime."""
@@ -142,18 +145,25 @@ def run_lesson(name: str, options: DemoOptions) -> int:
 
     lesson = load_lesson(name)
     is_plain = options.runtime == AUTO and options.kubelet is None
+    if lesson.versions and is_plain and options.web:
+        raise UsageError(
+            f"--web: {name} is printed, side by side; --kubelet shows one of them"
+        )
     if lesson.versions and is_plain:
         from probetui.cli.commands.side_by_side import print_side_by_side
 
         return print_side_by_side(lesson)
     if options.runtime == AUTO:
         options = options.replace(runtime=PROCESS)
+    if options.web:
+        return _serve_lessons(name, options)
     with TerminalHold() as terminal:
         score, following = QuizScore(), name
         while True:
             quiz = Quiz(options.quiz, score)
             page = OpenLesson(load_lesson(following), terminal, quiz=quiz)
-            status = _show_lesson(page, options)
+            with _lesson_plan(page, options) as plan:
+                status = _simulate(plan) if isinstance(plan, SimPlan) else _run(plan)
             if not page.turned:
                 break
             following = page.following
@@ -162,14 +172,46 @@ def run_lesson(name: str, options: DemoOptions) -> int:
     return status
 
 
-def _show_lesson(page: OpenLesson, options: DemoOptions) -> int:
-    """Run a lesson, by its script if it is simulated; return the exit status."""
+def _serve_lessons(name: str, options: DemoOptions) -> int:
+    """Serve a lesson, and those that follow, to each tab of a browser."""
+    # Late, as above.
+    from probetui.analysis.quiz import Quiz, QuizScore
+    from probetui.cli.session.live import run_live
+    from probetui.cli.session.playback import simulate_in_tab
+    from probetui.cli.session.web_screens import serve_own_sessions
+
+    async def run(tab: Tab, signals: Signals) -> None:
+        score, following = QuizScore(), name
+        while True:
+            quiz = Quiz(options.quiz, score)
+            page = OpenLesson(load_lesson(following), quiz=quiz)
+            with _lesson_plan(page, options) as plan:
+                if isinstance(plan, SimPlan):
+                    await simulate_in_tab(plan, tab, signals)
+                else:
+                    await run_live(plan.in_tab(tab), signals)
+            if not page.turned:
+                break
+            following = page.following
+
+    with _lesson_plan(OpenLesson(load_lesson(name)), options) as plan:
+        check_own_sessions(plan)
+    return serve_own_sessions(plan, run)
+
+
+@contextmanager
+def _lesson_plan(page: OpenLesson, options: DemoOptions) -> Iterator[RunPlan | SimPlan]:
+    """Plan a lesson, by its script if it is simulated.
+
+    While the context lasts no other lesson has its pod's name.
+    """
     lesson = page.lesson
     intro = f"{lesson.name}: {lesson.text}"
     if options.runtime != SIM:
         with unused_name(lesson, options) as manifests:
             run = make_plan(manifests, options)
-            return _run(replace(run, intro=intro, page=page))
+            yield replace(run, intro=intro, page=page)
+        return
     manifests = _lesson_pods(lesson, options)
     from probetui.drive.scenario.reader import read_scenario
 
@@ -179,7 +221,7 @@ def _show_lesson(page: OpenLesson, options: DemoOptions) -> int:
     limits = (plan.options.until, plan.options.timeout, plan.options.play_for)
     if plan.form is Form.LINES and limits == (None, None, None):
         plan = replace(plan, options=plan.options.replace(play_for=_LESSON_LENGTH))
-    return _simulate(plan)
+    yield plan
 
 
 def _lesson_pods(lesson: Lesson, options: DemoOptions, number: int = 1) -> Manifests:

@@ -6,7 +6,9 @@ import sys
 import termios
 from typing import Any, Self
 
-_COVER = "\x1b[?1049h\x1b[?25l\x1b[2J\x1b[H\n Starting the next lesson."
+COVER = "\x1b[?1049h\x1b[?25l\x1b[2J\x1b[H\n Starting the next lesson."
+"""What a terminal shows between two lessons."""
+
 _UNCOVER = "\x1b[?1049l\x1b[?25h"
 _LOCAL_MODES = 3
 
@@ -34,7 +36,7 @@ class TerminalHold:
         """Cover the terminal, as a screen has just given it back."""
         if sys.__stdin__ is None or not sys.__stdin__.isatty():
             return
-        _write(_COVER)
+        _write(COVER)
         self._attributes = termios.tcgetattr(sys.__stdin__)
         silent = termios.tcgetattr(sys.__stdin__)
         silent[_LOCAL_MODES] &= ~(termios.ECHO | termios.ICANON)

@@ -1,0 +1,1 @@
+"""`--web`: screens of sessions in a browser on this machine."""
