@@ -148,6 +148,8 @@ def test_no_text_of_a_record_is_obeyed_by_what_shows_its_trace(
     [
         (["--perfetto"], "-o: name the file"),
         (["-o", "x.json"], "name one format"),
+        (["-o", "x.json", "--perfetto", "--size", "80x24"], "are of a cast"),
+        (["-o", "x.json", "--perfetto", "--speed", "2"], "are of a cast"),
     ],
 )
 def test_what_is_missing_is_named(

@@ -11,6 +11,7 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from probetui.cli.parameters import Cells
 from probetui.cli.printing import Notes
 from probetui.cli.session.autosave import last_session_to_play
 from probetui.cli.session.playback import replay_source
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _PARTS_AT_ONCE = 1_000
 _FRAME_SECONDS = 0.25
 _USUAL_SECONDS = 60.0
+_USUAL_SIZE = Cells(100, 30)
 _MOST_SECONDS = 1_200.0
 _COMMAND = "probetui export --asciicast"
 
@@ -61,6 +63,8 @@ def write_export(record: Path | None, options: ExportOptions) -> int:
         raise UsageError("-o: name the file to write")
     if options.perfetto == options.asciicast:
         raise UsageError("name one format: --perfetto or --asciicast")
+    if options.perfetto and (options.size, options.speed) != (None, None):
+        raise UsageError("--size and --speed are of a cast: leave them out")
     notes = Notes(quiet=options.quiet)
     path = record or last_session_to_play()
     try:
@@ -120,8 +124,9 @@ def _cast(
         host=HostServices(),
     )
     count = ceil(seconds / speed / _FRAME_SECONDS) + 1
-    frames = frames_of(app, options.size, count, lambda: session.run_for(length))
-    header = CastHeader(options.size, f"probetui replay {name}", _COMMAND)
+    size = options.size or _USUAL_SIZE
+    frames = frames_of(app, size, count, lambda: session.run_for(length))
+    header = CastHeader(size, f"probetui replay {name}", _COMMAND)
     return cast_lines(header, frames, _FRAME_SECONDS)
 
 

@@ -39,14 +39,13 @@ class CastOptions(OptionGroup, section="Cast"):
     """How large a cast is, and how fast."""
 
     size: Annotated[
-        Cells,
+        Cells | None,
         Opt(
             type=ScreenSize(),
             metavar="COLUMNSxROWS",
-            default="100x30",
-            help="The size of the screen in a cast.",
+            help="The size of the screen in a cast.  [default: 100x30]",
         ),
-    ] = Cells(100, 30)
+    ] = None
     speed: Annotated[
         float | None,
         Opt(
