@@ -226,10 +226,10 @@ class Page:
             if not node["ignored"]
         ]
 
-    def use_scheme(self, scheme: str) -> None:
-        """Prefer `light` or `dark` colours."""
+    def use_scheme(self, scheme: str, *, medium: str = "") -> None:
+        """Prefer `light` or `dark` colours, on a screen or as `print` has them."""
         preference = {"name": "prefers-color-scheme", "value": scheme}
-        self.call("Emulation.setEmulatedMedia", features=[preference])
+        self.call("Emulation.setEmulatedMedia", media=medium, features=[preference])
 
     def screenshot(self) -> bytes:
         """Return a picture of what is seen, as PNG."""

@@ -79,6 +79,20 @@ def test_a_page_fits_every_width_and_asks_for_nothing(
         assert not browser.has_seen("Runtime.exceptionThrown")
 
 
+def test_paper_is_light_whatever_the_screen_prefers(
+    browser: Page, folder: Path
+) -> None:
+    ink, inked = "rgb(27, 31, 36)", "getComputedStyle(document.querySelector('{}')).{}"
+    browser.use_scheme("dark")
+    browser.open(folder / "kill.html")
+    assert browser.evaluate(inked.format("body", "color")) != ink
+    browser.use_scheme("dark", medium="print")
+
+    assert browser.evaluate(inked.format("body", "color")) == ink
+    assert browser.evaluate(inked.format("svg .start", "stroke")) == ink
+    browser.use_scheme("light")
+
+
 def test_a_screen_reader_hears_what_the_picture_shows(
     browser: Page, folder: Path
 ) -> None:
