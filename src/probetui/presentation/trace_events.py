@@ -78,7 +78,8 @@ def trace_text(session: TracedSession) -> Iterator[str]:
     yield '"traceEvents":[\n'
     comma = ""
     for event in trace_events(session):
-        yield comma + json.dumps(event, separators=(",", ":"))
+        # Perfetto shows the escapes of what is not ASCII as they are.
+        yield comma + json.dumps(event, separators=(",", ":"), ensure_ascii=False)
         comma = ",\n"
     yield "\n]}\n"
 
