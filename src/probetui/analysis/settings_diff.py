@@ -48,7 +48,7 @@ class Change(StrEnum):
     SAME = "same"
 
 
-class Effect(NamedTuple):
+class SettingEffect(NamedTuple):
     """A time that follows from a container's settings, as people feel it.
 
     Attributes:
@@ -67,9 +67,9 @@ class Effect(NamedTuple):
 
 
 class EffectChange(Struct, frozen=True):
-    """An effect that differs; None is what `Effect.missing` says."""
+    """An effect that differs; None is what `SettingEffect.missing` says."""
 
-    effect: Effect
+    effect: SettingEffect
     old: TimeRange | None
     new: TimeRange | None
     direction: Direction
@@ -252,7 +252,7 @@ def _diff_effects(
 
 
 def _direction(
-    effect: Effect, old: TimeRange | None, new: TimeRange | None
+    effect: SettingEffect, old: TimeRange | None, new: TimeRange | None
 ) -> Direction:
     missing = _NEVER if effect.is_patience else _AT_ONCE
     before, after = old or missing, new or missing
@@ -313,50 +313,50 @@ def _exactly(seconds: int) -> TimeRange:
     return TimeRange(seconds * _SECOND, seconds * _SECOND)
 
 
-EFFECTS: Sequence[Effect] = (
-    Effect(
+EFFECTS: Sequence[SettingEffect] = (
+    SettingEffect(
         "killed-after-failure",
         "killed once the app fails for",
         "never",
         is_patience=True,
         time_of=_noticed(ProbeType.LIVENESS),
     ),
-    Effect(
+    SettingEffect(
         "start-budget",
         "killed unless it is up within",
         "never",
         is_patience=True,
         time_of=_budget,
     ),
-    Effect(
+    SettingEffect(
         "not-ready-after-failure",
         "out of the endpoints once the app fails for",
         "never",
         is_patience=True,
         time_of=_noticed(ProbeType.READINESS),
     ),
-    Effect(
+    SettingEffect(
         "ready-after-recovery",
         "back in once the app is well for",
         "at once",
         is_patience=False,
         time_of=_recovered,
     ),
-    Effect(
+    SettingEffect(
         "ready-after-start",
         "ready after its start, if it answers at once",
         "at once",
         is_patience=False,
         time_of=_ready,
     ),
-    Effect(
+    SettingEffect(
         "kill-grace",
         "time to stop when liveness kills it",
         "never",
         is_patience=True,
         time_of=_kill_grace,
     ),
-    Effect(
+    SettingEffect(
         "stop-grace",
         "time to stop when the pod is deleted",
         "never",

@@ -21,7 +21,7 @@ _ENOUGH = MAX_BYTES + 1
 _LINK = "120000"
 
 
-class _Entry(NamedTuple):
+class _TreeEntry(NamedTuple):
     """A file of a folder; `name` is relative to the folder."""
 
     mode: str
@@ -71,11 +71,11 @@ def files_at(
     return sources
 
 
-def _by_name(entry: _Entry) -> PurePosixPath:
+def _by_name(entry: _TreeEntry) -> PurePosixPath:
     return PurePosixPath(entry.name)
 
 
-def _entries(place: str, *, recursive: bool) -> Iterator[_Entry]:
+def _entries(place: str, *, recursive: bool) -> Iterator[_TreeEntry]:
     listing = (
         _ask("ls-tree", "-z", "--full-tree", *(["-r"] if recursive else []), place)
         or b""
@@ -85,7 +85,7 @@ def _entries(place: str, *, recursive: bool) -> Iterator[_Entry]:
         if PurePosixPath(name).suffix in MANIFEST_SUFFIXES:
             mode, kind, blob = fields.split()
             if kind == "blob":
-                yield _Entry(mode, blob, name)
+                yield _TreeEntry(mode, blob, name)
 
 
 def _read(place: str) -> bytes:
