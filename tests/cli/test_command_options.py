@@ -257,6 +257,14 @@ def commands() -> Iterator[tuple[str, click.Command]]:
                 yield f"{name} {below}", inner
 
 
+OPTIONS_OF: Mapping[str, str] = {"sessions open": "replay"}
+"""Commands that take the options of one that runs a session, where they are tried."""
+
+
+def options_to_try(name: str, command: click.Command) -> list[str]:
+    return [] if name in OPTIONS_OF else options_of(command)
+
+
 def row_of(command: str, name: str) -> Row | None:
     return ROWS.get(f"{command} {name}") or ROWS.get(name)
 
@@ -266,7 +274,7 @@ def cases() -> Iterator[object]:
         marks = [pytest.mark.slow] if name in NEED_POD else []
         marks += [pytest.mark.docker] if name in NEED_DOCKER else []
         # A command without options is tried, too.
-        for option in options_of(command) or [""]:
+        for option in options_to_try(name, command) or [""]:
             yield pytest.param(name, option, marks=marks, id=f"{name} {option}")
 
 
@@ -310,9 +318,16 @@ def test_each_option_has_a_row() -> None:
     assert [
         f"{name} {option}"
         for name, command in commands()
-        for option in options_of(command)
+        for option in options_to_try(name, command)
         if row_of(name, option) is None
     ] == []
+
+
+def test_a_command_that_opens_a_session_has_the_options_of_replay() -> None:
+    known = dict(commands())
+
+    for name, session in OPTIONS_OF.items():
+        assert options_of(known[name]) == options_of(COMMANDS[session].load())
 
 
 @pytest.mark.parametrize(("command", "name"), cases())

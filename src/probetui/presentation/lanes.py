@@ -239,7 +239,7 @@ def _plot_span(
     return shown._replace(text=marks.heights[step - 1]) if step else empty
 
 
-class Latency(Struct, frozen=True):
+class LatencyCell(Struct, frozen=True):
     """How long the slowest probe of a cell took, in parts of its time-out."""
 
     part: float
@@ -248,12 +248,12 @@ class Latency(Struct, frozen=True):
 
 def slowest_probes(
     ticks: Timeline, axis: LaneAxis, timeout_seconds: int
-) -> list[Latency | None]:
+) -> list[LatencyCell | None]:
     """Return the longest latency in each cell of an axis, None where nothing probed.
 
     Only the newest ticks are looked at: old ones are packed.
     """
-    slowest: list[Latency | None] = [None] * axis.width
+    slowest: list[LatencyCell | None] = [None] * axis.width
     for number in reversed(ticks.indexes[-_MOST_TICKS:]):
         tick = ticks.tick(number)
         if tick is None:
@@ -267,12 +267,12 @@ def slowest_probes(
         part = tick.attempts[-1].duration.total_seconds() / max(timeout_seconds, 1)
         known = slowest[index]
         if known is None or part > known.part:
-            slowest[index] = Latency(part, tick.result is Result.FAILURE)
+            slowest[index] = LatencyCell(part, tick.result is Result.FAILURE)
     return slowest
 
 
 def latency_lines(
-    cells: Sequence[Latency | None], marks: LaneMarks, rows: int
+    cells: Sequence[LatencyCell | None], marks: LaneMarks, rows: int
 ) -> list[Line]:
     """Return latencies as columns, the highest row first, whose top is the time-out."""
     return [
@@ -287,7 +287,7 @@ def latency_lines(
 
 
 def _latency_span(
-    cell: Latency | None, marks: LaneMarks, row: int, rows: int, *, is_top: bool
+    cell: LatencyCell | None, marks: LaneMarks, row: int, rows: int, *, is_top: bool
 ) -> Span:
     blank = Span(marks.threshold, Role.MUTED, is_faint=True) if is_top else Span(" ")
     if cell is None:
