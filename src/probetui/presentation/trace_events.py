@@ -78,8 +78,7 @@ def trace_text(session: TracedSession) -> Iterator[str]:
     yield '"traceEvents":[\n'
     comma = ""
     for event in trace_events(session):
-        # Perfetto shows the escapes of what is not ASCII as they are.
-        yield comma + json.dumps(event, separators=(",", ":"), ensure_ascii=False)
+        yield comma + json.dumps(event, separators=(",", ":"))
         comma = ",\n"
     yield "\n]}\n"
 
