@@ -113,14 +113,16 @@ class SignalFreezer:
         return all(map(is_stopped, list_pids(self._cri_id)))
 
     async def freeze(self) -> bool:
-        """Stop the processes, including those forked meanwhile."""
+        """Stop the processes, including those forked or continued meanwhile."""
+        signaled: set[int] = set()  # one of them may not have stopped yet
         while fresh := [
             process
             for process in list_pids(self._cri_id)
-            if process not in self._stopped and not is_stopped(process)
+            if process not in signaled and not is_stopped(process)
         ]:
             for pid in fresh:
                 send_signal(pid, self._cri_id, signal.SIGSTOP)
+            signaled.update(fresh)
             self._stopped.update(fresh)
         return bool(self._stopped)
 
