@@ -55,6 +55,7 @@ async def wait_for_more_lines(
 
 async def is_frozen(bench: Bench, container_id: ContainerID) -> bool:
     """Return whether a script that counts prints nothing for a while."""
+    await bench.wait(LONG_ENOUGH)  # what it printed before may come late
     before = await count(bench, container_id)
     await bench.wait(LONG_ENOUGH)
     return await count(bench, container_id) == before
