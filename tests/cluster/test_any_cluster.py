@@ -208,14 +208,15 @@ async def test_a_pod_of_our_node_answers_kubectl(any_cluster: AnyCluster) -> Non
 
 
 async def test_watch_shows_the_restart_of_a_pod(any_cluster: AnyCluster) -> None:
+    # On a busy machine, the first restart may be over when the command has started.
     async with any_cluster.running_node():
         status, printed = await any_cluster.printed(
             *("watch", "web", "-n", any_cluster.namespace, "--no-counters"),
-            *("--until", "restarts=1", "--timeout", "60s"),
+            *("--until", "restarts=2", "--timeout", "90s"),
         )
 
     assert status == 0, printed
-    assert "liveness" in printed
+    assert "reason=liveness" in printed
 
 
 async def test_attach_reports_the_consequences_of_the_pods_probes(
