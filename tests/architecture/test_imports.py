@@ -170,7 +170,7 @@ NOT_ON_THE_FIRST_SCREEN = {
     "probetui.tui.screens.menu", "probetui.tui.screens.pod_pages",
     "probetui.tui.screens.step", "probetui.tui.services.exports",
 }  # fmt: skip
-MOST_MODULES_OF_OURS = 346
+MOST_MODULES_OF_OURS = 347
 
 
 def test_the_first_screen_imports_no_more_than_it_shows() -> None:

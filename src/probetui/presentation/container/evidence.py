@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
-from probetui.analysis.causes.probe_failure import hook_failure
 from probetui.durations import format_age, format_duration
 from probetui.k8s.runtime import LogLine
 from probetui.kubelet.journal import (
@@ -13,7 +12,6 @@ from probetui.kubelet.journal import (
     LastOutputEntry,
     UnfinishedTickEntry,
 )
-from probetui.presentation.cause.probe_failure import failure_clause
 from probetui.presentation.text.view import View
 
 PRINTED = "It last printed:"
@@ -97,6 +95,14 @@ def hook_sentences(hook: HookEntry, view: View) -> Iterator[str]:
         if hook.output.strip():
             yield f"The hook printed: {view.safe(hook.output)}"
     else:
+        # Late: the first screen tells no hook that failed.
+        from probetui.analysis.causes.probe_failure import (  # noqa: PLC0415
+            hook_failure,
+        )
+        from probetui.presentation.cause.probe_failure import (  # noqa: PLC0415
+            failure_clause,
+        )
+
         why = view.safe(hook_text(hook))
         failure = hook_failure(hook)
         if failure is not None and (clause := failure_clause(failure, view)):
