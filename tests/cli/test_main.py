@@ -123,7 +123,6 @@ def test_a_lesson_has_no_options_of_engines(capsys: pytest.CaptureFixture[str]) 
     ("word", "answer"),
     [
         ("kill", "probetui down POD"),
-        ("sessions", "probetui replay"),
     ],
 )
 def test_a_command_of_another_tool_is_answered(

@@ -27,8 +27,6 @@ _COMMANDS: Mapping[str, str] = {
     "wait": f"{_RUN} --until ready --timeout 90s",
     "kill": "probetui down POD removes a pod; ctrl+k on the screen of a session kills "
     "a container",
-    "sessions": "probetui replay and probetui why read the last session; "
-    "probetui ls lists the pods of those that run",
     "lint": "probetui check -f FILE",
     "validate": "probetui check -f FILE",
     "simulate": "probetui sim -f FILE",

@@ -19,7 +19,7 @@ from probetui.analysis.settings_diff import (
     diff_workloads,
 )
 from probetui.cli.commands.difference import DASHES
-from probetui.cli.files import STDIN, SourceReader, is_url
+from probetui.cli.files import STDIN, is_url, read_sources
 from probetui.cli.option_values import rules_by
 from probetui.cli.pods import select_pods
 from probetui.cli.printing import PRINTERS, Notes
@@ -183,7 +183,7 @@ def _files(side: _Side, path: str, options: DiffOptions) -> list[SourceFile] | N
     if not _is_path(path):
         return None
     with suppress(NothingToDoError):  # a folder without manifests
-        return SourceReader([path], recursive=recursive).read()
+        return read_sources([path], recursive=recursive)
     return []
 
 
