@@ -85,7 +85,8 @@ def _look_of(span: Span, look: str) -> str:
 def safe_styled_line(line: StyledLine) -> StyledLine:
     """Return a line without control characters, which a terminal would obey.
 
-    No-break spaces are kept, because they are our own.
+    No-break spaces have done their work when a line is painted, and become spaces:
+    who copies from the terminal wants those.
     """
     return tuple([(_safe_text(text[:LONGEST_TEXT]), look) for text, look in line])
 
@@ -94,7 +95,7 @@ def safe_styled_line(line: StyledLine) -> StyledLine:
 def _safe_text(text: str) -> str:
     if text.isascii():
         return safe_line(text)
-    return "\xa0".join(map(safe_line, text.split("\xa0")))
+    return safe_line(text.replace("\xa0", " "))
 
 
 @lru_cache(maxsize=4096)  # called again at each step from a segment to the line
