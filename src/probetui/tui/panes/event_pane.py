@@ -277,8 +277,9 @@ class EventPane(Pane):
         return line(
             "3 ",
             strong("Events"),
-            muted(f"  {following}{faults}{scope}{dropped}{self._hidden()}"),
+            muted(f"  {following}{faults}{scope}{dropped}"),
             Span(filtered if self.filter.is_active else "", Role.ACCENT),
+            muted(self._hidden()),
         )
 
     def badge(self) -> Line:
