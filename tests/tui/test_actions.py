@@ -73,7 +73,7 @@ VERBS = frozenset({
     "Filter", "Find", "Follow", "Go", "Halve", "Increase", "Inject", "Keep",
     "Kill", "Move", "Open", "Pause", "Probe", "Quit", "Recall", "Reload",
     "Resume", "Reverse", "Run", "Save", "Search", "Seek", "Select", "Set",
-    "Show", "Sort", "Start", "Suspend", "Switch", "Toggle", "Use", "Wrap",
+    "Show", "Sort", "Start", "Suspend", "Switch", "Toggle", "Try", "Use", "Wrap",
     "Write", "Zoom",
 })
 # fmt: on
@@ -104,8 +104,16 @@ def test_no_two_actions_have_the_same_id_or_name() -> None:
     assert max(names.values()) == 1
 
 
-def test_only_leaving_has_a_second_name_as_in_vim() -> None:
-    assert [name for action in ACTIONS for name in action.aliases] == ["q", "q!"]
+def test_second_names_are_those_of_vim_and_of_kubectl() -> None:
+    names = {action.id: action.aliases for action in ACTIONS if action.aliases}
+
+    assert names == {
+        "move.containers": ("po", "pods"),
+        "look.events": ("ev",),
+        "look.logs": ("log",),
+        "app.quit": ("q",),
+        "app.quit-now": ("q!",),
+    }
 
 
 @pytest.mark.parametrize(

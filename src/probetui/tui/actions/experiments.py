@@ -231,7 +231,7 @@ EXPERIMENT_ACTIONS = (
     Action(
         "probe.edit",
         "e",
-        "What if: other timing on the session so far, then in it",
+        "Try other timing on the session so far, then in it",
         _HERE,
         "app.show_screen('edit')",
         build_command=_edit,

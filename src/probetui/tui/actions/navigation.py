@@ -113,7 +113,7 @@ NAVIGATION_ACTIONS = (
     Action(
         "move.jump",
         "J",
-        "Jump: type the letter on a pane or a container",
+        "Go to a pane or a container by the letter on it",
         _PANES,
         "jump_mode",
         typed="jump",

@@ -138,7 +138,7 @@ READING_ACTIONS = (
     Action(
         "look.next-hit",
         "n",
-        "Go to the next match; in lanes to the next kill, restart or flip",
+        "Go to the next match, in lanes to the next change",
         (KeyContext.ENTRIES, KeyContext.CONTAINERS, KeyContext.TICKS),
         "hit(1)",
         on=Target.PANE,
@@ -146,7 +146,7 @@ READING_ACTIONS = (
     Action(
         "look.previous-hit",
         "N",
-        "Go to the previous match; in lanes to the previous kill, restart or flip",
+        "Go to the previous match, in lanes to the one before",
         (KeyContext.ENTRIES, KeyContext.CONTAINERS, KeyContext.TICKS),
         "hit(-1)",
         on=Target.PANE,
