@@ -180,7 +180,7 @@ async def test_a_user_makes_a_healthy_container_fail_three_times() -> None:
         assert user.restarts == 1
         await user.see_no("INJECTED")
         await user.press("w")
-        await user.see("results was injected by a user")
+        await user.see("a user injected the result")
 
 
 async def test_a_user_mutes_and_unmutes_a_failing_probe() -> None:
@@ -265,7 +265,7 @@ async def test_the_pod_is_shown_before_its_image_is_pulled() -> None:
     async with open_screen(simulated(HEALTHY, scenario=scenario)) as user:
         await user.type("seek 5s")
 
-        await user.see("shop/app pulling", "pulling busybox:1.36", "Pulling image")
+        await user.see("shop/app Pulling", "pulling busybox:1.36", "Pulling image")
         await user.type("seek 65s")
         await user.see("Running")
 

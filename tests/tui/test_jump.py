@@ -53,7 +53,7 @@ async def test_every_pane_that_can_be_gone_to_has_a_letter() -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:
         await jump(pilot)
-        titles = ("1 Containers", "2 demo/liveness", "Probes", "3 Events")
+        titles = ("FAILING 2 of 3", "1 Containers", "Probes", "3 Events")
         marked = [
             text[0]
             for text in screen_lines(app)

@@ -19,9 +19,9 @@ SIZE = (120, 40)
         pytest.param((), "1 Containers", id="at first"),
         pytest.param(("tab",), "Probes", id="tab"),
         pytest.param(("tab", "tab"), "3 Events", id="twice"),
-        pytest.param(("tab", "tab", "tab"), "2 demo/liveness", id="three times"),
+        pytest.param(("tab", "tab", "tab"), "FAILING 2 of 3", id="three times"),
         pytest.param(("tab",) * 4, "1 Containers", id="around"),
-        pytest.param(("shift+tab",), "2 demo/liveness", id="shift+tab"),
+        pytest.param(("shift+tab",), "FAILING 2 of 3", id="shift+tab"),
         pytest.param(("3", "1"), "1 Containers", id="numbers"),
     ],
 )

@@ -87,9 +87,9 @@ async def test_the_step_of_the_kill_that_goes_on_is_in_the_light() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("P")
         await pilot.pause()
-        shown = screen_text(app)
+        shown = " ".join(screen_text(app).split())
     assert "SIGKILL, unless it exits, in" in shown
-    assert "SIGTERM …  2 s  … SIGKILL … restart" in shown
+    assert "SIGTERM … 2 s … SIGKILL … restart" in shown
     assert "its liveness probe failed 3 of 3 times in a row" in shown
 
 
