@@ -388,6 +388,9 @@ async def test_help_lists_exactly_the_keys_that_are_active(
         await pilot.pause()
 
         shown = screen_text(app)
+        await pilot.press("G")
+        await pilot.pause()
+        shown += screen_text(app)
         listed = sum(
             1 for keys_, words in active if f" {keys_} " in shown and words in shown
         )
