@@ -75,7 +75,7 @@ STATES = {
 }
 
 OTHERS = {
-    "help": of_failing(["question_mark"], "esc", "pgup", framed=("tab",)),
+    "help": of_failing(["question_mark"], "esc", "TO BEGIN WITH", framed=("space",)),
     "command line": of_failing(["colon", *"re"], ":re", ":restart"),
     "copy menu": of_failing(["C"], "YAML", "demo/liveness", "cat: can't"),
     "question": of_failing(["ctrl+d"], "demo", "y", "n", "esc"),

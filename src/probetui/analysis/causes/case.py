@@ -103,20 +103,30 @@ class WhyCase:
         return tuple(
             self.of(other)
             for other in self.pod.all_containers()
-            if other is not self.container
+            if other.name != self.container.name
         )
 
     @cached_property
     def earlier(self) -> tuple[WhyCase, ...]:
         """The cases of the containers that are started before it, in order."""
         order = tuple(self.pod.all_containers())
-        return tuple(map(self.of, order[: order.index(self.container)]))
+        return tuple(map(self.of, order[: self._place]))
 
     @cached_property
     def later(self) -> tuple[WhyCase, ...]:
         """The cases of the containers that are started after it, in order."""
         order = tuple(self.pod.all_containers())
-        return tuple(map(self.of, order[order.index(self.container) + 1 :]))
+        return tuple(map(self.of, order[self._place + 1 :]))
+
+    @cached_property
+    def _place(self) -> int:
+        """The number of the container in its pod, of which secrets may be masked.
+
+        One that is not started with the others, as an ephemeral one, is after them.
+        """
+        names = self.pod.container_names()
+        name = self.container.name
+        return names.index(name) if name in names else len(names)
 
     def cause(
         self,
