@@ -37,6 +37,8 @@ ELSEWHERE = {"--output FILE"}
 """Those of commands with a test of their own (`commands/test_session_report.py`)."""
 
 INPUTS = {
+    *("--prometheus-ca FILE", "--prometheus-cert FILE"),
+    *("--prometheus-key FILE", "--prometheus-token-file FILE"),
     "-f",
     "--static",
     "--script",

@@ -189,7 +189,7 @@ ROWS: Mapping[str, Row] = {
         hides="/app (image|event)",
     ),
     "--since-start": Row(("--since-start",), shows=r"^\+\d+\.\ds \S+/app "),
-    "-v": Row(("-v",), shows="/app readiness counted [1-9]"),
+    "-v": Row(("-v",), shows="/app readiness results [1-9]"),
     "--show-secrets": recorded("--show-secrets", content="hunter22"),
     "--plain": Row(shows=_IS_READY),
     "--no-tui": Row(("--no-tui",), shows=_IS_READY),
