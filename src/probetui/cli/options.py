@@ -168,17 +168,21 @@ ListedNamespace = Annotated[
 ]
 
 
+GivenNamespace = Annotated[
+    str | None,
+    Opt(
+        "-n",
+        section=_PODS,
+        metavar="NS",
+        help="Namespace of the pods.  [default: the manifest's]",
+    ),
+]
+
+
 class ChosenPodOptions(FilenameOptions):
     """Which of the pods of the files, and what is changed of them."""
 
-    namespace: Annotated[
-        str | None,
-        Opt(
-            "-n",
-            metavar="NS",
-            help="Namespace of the pods.  [default: the manifest's]",
-        ),
-    ] = None
+    namespace: GivenNamespace = None
     selector: Selector = None
     changes: Annotated[
         tuple[str, ...],

@@ -6,6 +6,7 @@ import click
 
 from probetui.cli.option_groups import Opt, OptionGroup, takes_options
 from probetui.cli.options import (
+    GivenNamespace,
     ProgramOptions,
     Selector,
     TextOptions,
@@ -33,14 +34,7 @@ class _WordsCommand(SectionedCommand):
 class ComparedPods(OptionGroup, section="Pods"):
     """Which of the pods are compared."""
 
-    namespace: Annotated[
-        str | None,
-        Opt(
-            "-n",
-            metavar="NS",
-            help="Namespace of the pods.  [default: the manifest's]",
-        ),
-    ] = None
+    namespace: GivenNamespace = None
     selector: Selector = None
     recursive: Annotated[bool, Opt("-R", help="Search folders recursively.")] = False
 

@@ -42,7 +42,7 @@ LOOPBACK = "127.0.0.1"
 MOST_TABS = 8
 """Each draws on the event loop that runs the probes."""
 
-NEEDS_EXTRA = "--web needs textual-serve: pip install 'probetui[web]'"
+NEEDS_EXTRA = "--web needs the extra `web`: pip install 'textual-serve>=1.1.3,<2'"
 _EMULATOR = "textual_serve"
 _COOKIE = "probetui"
 _TOKEN_BYTES, _PATH_BYTES = 16, 8
