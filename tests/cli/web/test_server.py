@@ -328,5 +328,5 @@ def test_without_the_emulator_an_error_says_how_to_get_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
-    with pytest.raises(UsageError, match=r"pip install 'probetui\[web\]'"):
+    with pytest.raises(UsageError, match=r"pip install 'textual-serve"):
         check_extra()
