@@ -217,8 +217,9 @@ def test_no_schedule_leaves_a_container_without_a_true_answer(
 ) -> None:
     bench, _ = simulate(plan)
     rules = plan.config.rules
+    slowest = max((call.takes.total_seconds() for call in plan.calls), default=0.0)
     for second in range(1, LENGTH_SECONDS, 8):
         entries = [entry for entry in bench.journal if entry.at <= at(second)]
         past = SessionHistory(entries)
         past.add_entries(entries, 0)
-        assert_true(Observed(past, entries, at(second), rules, (plan.pod,)))
+        assert_true(Observed(past, entries, at(second), rules, (plan.pod,), slowest))

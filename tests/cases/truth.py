@@ -179,6 +179,8 @@ class Observed(Struct, frozen=True):
     now: datetime
     rules: KubeletRules
     pods: tuple[Pod, ...]
+    slowest_call: float = 0.0
+    """How long a call of the runtime may take, in seconds."""
 
 
 def untruths(observed: Observed) -> Iterator[str]:
@@ -266,7 +268,8 @@ def _of_state(
         fitting, state = UP | _DELETION, "runs"
     if kind not in fitting:
         yield f"it {state}, and the answer is {kind}"
-    waits_long = _quiet_seconds(observed, pod) > _PATIENCE
+    patience = _PATIENCE + _CALLS_OF_SYNC * observed.slowest_call
+    waits_long = _quiet_seconds(observed, pod) > patience
     if kind is K.NOT_SYNCED and waits_long and not _is_runtime_away(observed):
         yield "nothing is known to keep it"
     status = _status(observed, pod, container)
@@ -288,6 +291,9 @@ _NOT_READY = frozenset(
 _SUMMARY_LINES = 6
 _PATIENCE = 5.0
 """Seconds in which the kubelet comes to a new pod, and goes on after a container."""
+_CALLS_OF_SYNC = 4
+"""Calls of a sync before the journal has anything of it: to make a sandbox, to look for
+an image, to create and to start a container."""
 _STOPPED_WITHIN = timedelta(seconds=1)
 _RETRIED_WITHIN = timedelta(seconds=12)
 """In this time a sync that failed is tried again."""

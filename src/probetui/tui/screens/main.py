@@ -460,9 +460,12 @@ class MainScreen(ActionScreen, inherit_bindings=False):
             is_full = not layout.has_probes
             self.set_class(is_full, "-without-probes", update=self._is_styled)
             self.set_class(layout.has_trace, "-with-trace", update=self._is_styled)
-        if rows != self._grid_rows and self.is_mounted:
-            self._grid_rows = rows
-            self.query_one("#panes").styles.grid_rows = rows or None
+        if rows != self._grid_rows:
+            # None where the screen is being composed, or closed: a snapshot may come
+            # after its panes have gone.
+            for panes in self.query("#panes"):
+                self._grid_rows = rows
+                panes.styles.grid_rows = rows or None
 
     @property
     def _lesson_rows(self) -> int:
