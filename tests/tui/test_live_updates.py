@@ -23,7 +23,7 @@ from probetui.tui.view_model import is_counting
 from tests.ticks import NOW, changed_tick
 from tests.tui.app_harness import an_app_of_cards, line_with, screen_lines, screen_text
 from tests.tui.fake_session import FakeSession
-from tests.tui.scenes import failing, running, runtime_lost
+from tests.tui.scenes import empty, failing, running, runtime_lost
 from tests.tui.snapshots import (
     a_container_snapshot,
     a_pod_snapshot,
@@ -47,6 +47,18 @@ async def test_a_published_snapshot_is_shown() -> None:
         await pilot.pause()
 
         assert "shop/worker" in screen_text(app)
+
+
+async def test_a_snapshot_after_the_panes_have_gone_is_no_fault() -> None:
+    """A screen that is being closed loses its panes before it loses its messages."""
+    session = FakeSession(running())
+    app = an_app_of_cards(session)
+    async with app.run_test(size=SIZE) as pilot:
+        await app.screen.query_one("#panes").remove()
+        session.publish(empty())
+        await pilot.pause()
+
+    assert app.return_code in {None, 0}
 
 
 async def test_the_subscription_ends_with_the_app() -> None:
