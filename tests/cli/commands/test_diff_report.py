@@ -203,6 +203,12 @@ def test_a_link_in_a_revision_is_not_followed(repository: Path, diff: Diff) -> N
         pytest.param(
             ["nope", "k8s"], USAGE, "nope: is no file here, and", id="unknown"
         ),
+        pytest.param(
+            ["k8s", "gone.yaml"],
+            USAGE,
+            "gone.yaml: No such file or directory",
+            id="a file that is gone",
+        ),
         pytest.param(["--", "k8s"], USAGE, "one revision or two", id="no revision"),
         pytest.param(
             ["main", "--", "k8s", "nope"],

@@ -109,6 +109,8 @@ def _sides(words: Sequence[str]) -> tuple[_Side, _Side]:
         )
         revisions, paths = words[:count], words[count:]
         if not revisions and len(paths) == _MOST_SIDES:
+            if not _is_path(paths[1]):
+                raise UsageError(f"{paths[1]}: No such file or directory")
             return _Side(paths[:1]), _Side(paths[1:])
         if not revisions:
             raise UsageError(
