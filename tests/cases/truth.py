@@ -7,6 +7,7 @@ chain must fit what the newest instance does, and nothing is promised of what ha
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -33,7 +34,7 @@ from probetui.presentation.cause.answer import answer_clause, explain_answer
 from probetui.presentation.cause.summary import summary_lines
 from probetui.presentation.container.why import explain_container
 from probetui.presentation.text.view import TimeFormatter, View
-from probetui.presentation.tick.why import WhyContext
+from probetui.presentation.tick.why import Explanation, WhyContext
 
 K = CauseKind
 
@@ -49,6 +50,13 @@ NOT_CREATED = frozenset(
     }
 )
 """Of a container that has no instance."""
+
+_OF_HOOKS = (
+    "The preStop hook runs first",
+    "The hook printed: ",
+    "Its preStop hook ",
+    "Its postStart hook ",
+)
 
 OBSTACLES = frozenset(
     {
@@ -397,10 +405,17 @@ def _of_details(
     )
     paragraphs = explain_container(context, None)
     whole = [line for told in paragraphs for line in told.sentences]
-    if repeated := {line for line in whole if whole.count(line) > 1}:
+    ends = [
+        line for told in paragraphs if _is_about_end(told) for line in told.sentences
+    ]
+    # Two ends that went alike have the same facts, each below its own instance.
+    counted = Counter(whole) - Counter(
+        {line: ends.count(line) - 1 for line in ends if line.startswith(_OF_HOOKS)}
+    )
+    if repeated := {line for line, count in counted.items() if count > 1}:
         yield f"a line stands twice in the whole answer: {repeated}"
     for told in paragraphs[1 if answer.before is None else 0 :]:
-        if not told.subject.startswith(("Exit of", "Stop of")):
+        if not _is_about_end(told):
             continue
         text = "\n".join(told.sentences)
         if PROMISES.search(text):
@@ -414,6 +429,10 @@ def _of_details(
         everything = "\n".join((*(told.subject for told in paragraphs), *whole))
         if re.search(one, everything) and re.search(other, everything):
             yield f"{one} beside {other}: {everything}"
+
+
+def _is_about_end(told: Explanation) -> bool:
+    return told.subject.startswith(("Exit of", "Stop of"))
 
 
 def of_summary(observed: Observed) -> Iterator[str]:

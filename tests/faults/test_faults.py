@@ -21,6 +21,9 @@ SEEDS = 2000
         pytest.param(0, id="0"),
         pytest.param(19, id="an instance that had ended before us"),
         pytest.param(310, id="two containers of which each waits for the other"),
+        pytest.param(623, id="a wait that the end before told of"),
+        pytest.param(2397, id="two restarts at the longest back-off"),
+        pytest.param(367, id="two ends whose hooks did the same"),
     ],
 )
 def test_a_world_of_faults_breaks_no_rule(seed: int) -> None:

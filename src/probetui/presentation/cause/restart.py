@@ -14,8 +14,13 @@ from probetui.presentation.text.view import View
 _MINUTE = timedelta(minutes=1)
 
 
-def restart_sentences(restart: Restart, view: View) -> Iterator[str]:
-    """Yield when an instance was restarted, and why not earlier or later."""
+def restart_sentences(
+    restart: Restart, view: View, *, is_newest: bool = True
+) -> Iterator[str]:
+    """Yield when an instance was restarted, and why not earlier or later.
+
+    The next window is told of the newest restart only: of others it is past.
+    """
     verb = "It was restarted" if restart.has_started else "A restart was tried"
     if restart.waited is not None and restart.timing is not RestartTiming.WITH_ALL:
         yield f"It was in back-off{wait_text(restart.waited, view)}."
@@ -28,7 +33,8 @@ def restart_sentences(restart: Restart, view: View) -> Iterator[str]:
             "instance before: its cached status still shows the killed one as "
             "running. So such restarts are often immediate."
         )
-    yield from next_window_sentences(restart.decision)
+    if is_newest:
+        yield from next_window_sentences(restart.decision)
 
 
 def next_window_sentences(decision: BackoffEntry) -> Iterator[str]:

@@ -209,7 +209,8 @@ def explain_exit(ending: Ending, context: WhyContext) -> Explanation:
         quirk = None  # The answer is about what was before.
     sentences += end_facts(instance, context.container, view, quirk)
     if ending.restart is not None:
-        sentences += restart_sentences(ending.restart, view)
+        is_newest = ending in context.endings[:1] and explain_backoff(context) is None
+        sentences += restart_sentences(ending.restart, view, is_newest=is_newest)
     elif answer and answer.now.kind is CauseKind.BACK_OFF and waits is not None:
         sentences += next_window_sentences(waits)
     said = {line for told in _about_now(context) for line in told.sentences}
@@ -227,7 +228,7 @@ def explain_exit(ending: Ending, context: WhyContext) -> Explanation:
 def explain_backoff(context: WhyContext) -> Explanation | None:
     """Explain why a container waits for its restart.
 
-    None if it does not wait, or if the explanation of its last exit covers it.
+    None if it does not wait, or if the explanation of an exit covers it.
     """
     history = context.history
     if history.decision is None or not history.decision.waits or not history.instances:
@@ -238,6 +239,9 @@ def explain_backoff(context: WhyContext) -> Explanation | None:
     if last.exited is not None or has_ended_wait:
         return None
     wait, view = history.waits or history.decision, context.view
+    waited = (end.restart.waited for end in context.endings if end.restart)
+    if any(told is not None and told.until == wait.until for told in waited):
+        return None
     due = range_of_wait(wait, view.rules)
     outlook = Outlook(OutlookEvent.RESTARTED, *(due or ()))
     is_over = due is not None and view.now >= due.earliest
