@@ -9,7 +9,7 @@ import pytest
 
 from probetui.errors import ExecTimeoutError
 from tests.runtimes.bench import POLITE, Bench
-from tests.runtimes.cri.bench import CriBench, alone
+from tests.runtimes.cri.bench import bench_alone
 from tests.runtimes.docker.bench import DockerBench
 from tests.runtimes.process.bench import ProcessBench
 from tests.turns import LONGEST_TURN_SECONDS, measured_turns
@@ -32,10 +32,8 @@ async def bench(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
             yield on_docker
             await on_docker.close()
         case _:
-            with alone():
-                on_containerd = CriBench()
+            async with bench_alone() as on_containerd:
                 yield on_containerd
-                await on_containerd.close()
 
 
 @pytest.mark.parametrize(

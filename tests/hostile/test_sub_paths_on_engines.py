@@ -25,7 +25,7 @@ from probetui.runtimes.sub_paths import sub_paths_folder
 from tests.hostile.arena import facts_of
 from tests.requirements import skip_unless_ci
 from tests.runtimes.bench import SLOW, Bench
-from tests.runtimes.cri.bench import CriBench, alone
+from tests.runtimes.cri.bench import CriBench, bench_alone
 from tests.runtimes.docker.bench import DockerBench
 from tests.runtimes.own_daemon import OwnDaemon, why_not
 from tests.runtimes.volume_contract import a_pod_with, inspect, mount, run
@@ -47,12 +47,9 @@ ENGINES = [BOUND, GUARDED, CONTAINERD]
 @pytest.fixture(params=ENGINES)
 async def bench(request: pytest.FixtureRequest) -> AsyncIterator[Bench]:
     """Return every engine; Docker also as an unprivileged user."""
-    made: CriBench | DockerBench
     if request.param == "containerd":
-        with alone():
-            made = CriBench()
-            yield made
-            await made.close()
+        async with bench_alone() as on_containerd:
+            yield on_containerd
         return
     options: dict[str, Any] = {}
     if request.param == "docker, guarded":

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,8 @@ from probetui.runtimes.cri import runtime_v1_pb2 as cri
 from probetui.runtimes.cri.client import CriClient
 from probetui.runtimes.cri.runtime import CriOptions, CriRuntime, CriVersion
 from probetui.runtimes.cri.translate import to_cri_id
+from probetui.runtimes.translation import OWNER
+from tests.builders import a_pod
 from tests.engines import CRI_ENDPOINT
 from tests.runtimes.bench import Bench
 
@@ -47,6 +49,8 @@ class CountingClient(CriClient):
         return await super().call(method, request, **options)
 
 
+_OWNERS = "test-"
+
 _PATIENT_TRIES = 9
 """Each takes the seconds that a connection may take."""
 
@@ -69,7 +73,7 @@ class CriBench(Bench):
         self.folder = Path(tempfile.mkdtemp(prefix="cri-bench-"))
         self.options = CriOptions(
             self.folder,
-            owner=f"test-{uuid.uuid4().hex}",
+            owner=f"{_OWNERS}{uuid.uuid4().hex}",
             **{"exec_patience": PATIENCE, **options},
         )
         self.client = CountingClient(socket)
@@ -185,6 +189,17 @@ class CriBench(Bench):
         lines = self.runtime.follow_logs(container_id, tail=100, follow=False)
         return [line.text async for line in lines]
 
+    async def remove_left_behind(self) -> None:
+        """Remove the sandboxes of tests that were killed, which keep their names.
+
+        Only for who is `alone`: those of a test that runs look the same.
+        """
+        listed = await self.ask(calls.LIST_POD_SANDBOX)
+        for sandbox in listed.items:
+            is_of_test = sandbox.labels.get(OWNER, "").startswith(_OWNERS)
+            if is_of_test and sandbox.metadata.uid == a_pod().uid:
+                await self.ask(calls.REMOVE_POD_SANDBOX, pod_sandbox_id=sandbox.id)
+
     async def close(self) -> None:
         """Remove whatever the test made, also where the engine is too busy at first.
 
@@ -225,10 +240,18 @@ def alone(socket: str = SOCKET) -> Iterator[None]:
         yield
 
 
+@asynccontextmanager
+async def bench_alone() -> AsyncIterator[CriBench]:
+    """Enter a bench that nobody else uses, empty before and after."""
+    with alone():
+        made = CriBench()
+        await made.remove_left_behind()
+        yield made
+        await made.close()
+
+
 @pytest.fixture
 async def bench() -> AsyncIterator[CriBench]:
     """Return a bench that is empty before and after the test."""
-    with alone():
-        made = CriBench()
+    async with bench_alone() as made:
         yield made
-        await made.close()

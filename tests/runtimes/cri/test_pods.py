@@ -449,3 +449,15 @@ class TestEnds:
         )
         assert container.metadata == cri.ContainerMetadata(name="app", attempt=3)
         assert container.log_path == str(logs_of(pod) / "app" / "3.log")
+
+
+async def test_what_a_killed_test_left_keeps_its_name_from_no_other(
+    bench: CriBench,
+) -> None:
+    killed = CriBench()
+    left = await killed.sandbox(a_pod())
+
+    await bench.remove_left_behind()
+
+    assert left != await bench.sandbox(a_pod())
+    await killed.close()
