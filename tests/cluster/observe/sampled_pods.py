@@ -17,10 +17,12 @@ from msgspec import Struct, field
 
 from probetui.cluster.observe.probe_counters import ProbeCounts
 from probetui.cluster.observe.sampled_container import (
+    ContainerBounds,
     ContainerSamples,
     ContainerSettings,
     CountsSample,
     Sample,
+    bound_container,
 )
 from probetui.drive.scenario.behavior import (
     InstanceBehavior,
@@ -47,7 +49,11 @@ from probetui.kubelet.journal import (
 from probetui.kubelet.outcome import Attempt, ProbeResult, Result
 from tests.builders import START, a_container, a_pod, a_probe, at
 
+INTERVALS = (15.0, 30.0, 60.0)
+"""Seconds between two scrapes, as people set them."""
+
 SUCCESS, FAILURE, ERROR = "SFE"
+_KILLING = (ProbeType.LIVENESS, ProbeType.STARTUP)
 _ANSWERS = {
     SUCCESS: Attempt(ProbeResult.SUCCESS),
     FAILURE: Attempt(ProbeResult.FAILURE, "no"),
@@ -71,6 +77,9 @@ class Faults(NamedTuple):
     restarts: bool = False
     deletes: bool = False
     knows_process: bool = False
+
+
+ALL_FAULTS = Faults(jitter=2.0, lost=0.1, restarts=True, deletes=True)
 
 
 class Story(Struct):
@@ -343,3 +352,33 @@ def _values(
         known = [value for since, value in changes if since <= when]
         if known:
             yield Sample(when, float(known[-1]))
+
+
+def bounds_that_hold(
+    story: Story, interval: float, seconds: float, faults: Faults, random: Random
+) -> ContainerBounds:
+    """Sample a story; return its bounds after asserting that they hold what was."""
+    samples = sampled(story, interval, seconds, faults, random)
+    bounds = bound_container(samples, story.settings)
+    kills = near_misses = 0
+    for kind in _KILLING:
+        if kind not in bounds.probes:
+            continue
+        probe = bounds.probes[kind]
+        assert probe.tally is not None, probe.doubts
+        own = story.kills(kind, *probe.observed)
+        assert probe.tally.kills.least <= own <= probe.tally.kills.most
+        own_misses = story.near_misses(kind, *probe.observed)
+        misses = probe.tally.near_misses
+        assert misses.least <= own_misses <= misses.most
+        kills += own
+        near_misses += own_misses
+    assert bounds.probe_kills.least <= kills <= bounds.probe_kills.most
+    if bounds.near_misses is not None:
+        assert bounds.near_misses.least <= near_misses <= bounds.near_misses.most
+    if bounds.not_ready is not None:
+        least, guess, most = bounds.not_ready
+        begin, end = samples.ready[0].at, samples.ready[-1].at
+        assert least - 0.01 <= story.seconds_not_ready(begin, end) <= most + 0.01
+        assert least <= guess <= most
+    return bounds

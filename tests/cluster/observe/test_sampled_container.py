@@ -28,18 +28,18 @@ from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeType
 from tests.builders import a_container, a_pod, a_probe
 from tests.cluster.observe.sampled_pods import (
+    ALL_FAULTS,
+    INTERVALS,
     Faults,
-    Story,
     a_life_that_hangs,
     a_pod_that_hangs,
+    bounds_that_hold,
     sampled,
     simulate,
 )
 from tests.sweeps import sampled as some_of
 
-_KILLING = (ProbeType.LIVENESS, ProbeType.STARTUP)
 _SECONDS = 1200.0
-_INTERVALS = (15.0, 30.0, 60.0)
 _LIVENESS = a_probe(period_seconds=10)
 _WEB = a_pod(a_container(liveness_probe=_LIVENESS))
 
@@ -192,41 +192,12 @@ def test_between_two_samples_without_a_success_nothing_became_ready() -> None:
 # -- simulated
 
 
-def _check(story: Story, interval: float, faults: Faults, random: Random) -> None:
-    """Assert that the bounds of a pod hold what really was."""
-    samples = sampled(story, interval, _SECONDS, faults, random)
-    bounds = bound_container(samples, story.settings)
-    kills = near_misses = 0
-    for kind in _KILLING:
-        if kind not in bounds.probes:
-            continue
-        probe = bounds.probes[kind]
-        assert probe.tally is not None, probe.doubts
-        own = story.kills(kind, *probe.observed)
-        assert probe.tally.kills.least <= own <= probe.tally.kills.most
-        own_misses = story.near_misses(kind, *probe.observed)
-        misses = probe.tally.near_misses
-        assert misses.least <= own_misses <= misses.most
-        kills += own
-        near_misses += own_misses
-    assert bounds.probe_kills.least <= kills <= bounds.probe_kills.most
-    if bounds.near_misses is not None:
-        assert bounds.near_misses.least <= near_misses <= bounds.near_misses.most
-    if bounds.not_ready is not None:
-        least, guess, most = bounds.not_ready
-        begin, end = samples.ready[0].at, samples.ready[-1].at
-        assert least - 0.01 <= story.seconds_not_ready(begin, end) <= most + 0.01
-        assert least <= guess <= most
-
-
 @pytest.mark.parametrize(
     "faults",
     [
         pytest.param(Faults(), id="no faults"),
         pytest.param(Faults(jitter=2.0, lost=0.1, deletes=True), id="lost scrapes"),
-        pytest.param(
-            Faults(jitter=2.0, lost=0.1, restarts=True, deletes=True), id="all faults"
-        ),
+        pytest.param(ALL_FAULTS, id="all faults"),
         pytest.param(
             Faults(lost=0.3, restarts=True, knows_process=True), id="known restarts"
         ),
@@ -236,15 +207,15 @@ def _check(story: Story, interval: float, faults: Faults, random: Random) -> Non
 def test_bounds_hold_what_really_was(seed: int, faults: Faults) -> None:
     random = Random(seed)
     story = simulate(random, _SECONDS, faults)
-    for interval in _INTERVALS:
-        _check(story, interval, faults, random)
+    for interval in INTERVALS:
+        bounds_that_hold(story, interval, _SECONDS, faults, random)
 
 
 @pytest.mark.parametrize("seed", some_of(range(22)))
 def test_a_hang_is_at_least_possible_and_never_more_than_it_was(seed: int) -> None:
     random = Random(seed)
     story = simulate(random, _SECONDS, Faults(), a_pod_that_hangs, a_life_that_hangs)
-    for interval in _INTERVALS:
+    for interval in INTERVALS:
         samples = sampled(story, interval, _SECONDS, Faults(), random)
         kills = bound_container(samples, story.settings).probe_kills
         liveness = samples.probes[ProbeType.LIVENESS]
