@@ -276,6 +276,8 @@ def _cut_of(table: ContainerTable, rows: Sequence[str]) -> tuple[list[str], list
     names, states = [], []
     top, visible = table.viewport.top, table.visible_rows
     for place in range(min(table.count() - top, visible)):
+        if table._lines[top + place].probe_index is not None:  # noqa: SLF001  # likewise
+            continue
         pod, container = table._snapshots(table._lines[top + place])  # noqa: SLF001  # nothing else has it
         text = rows[table.region.y + 1 + len(table.above()) + place]
         name = f"{pod.pod.name}/{container.container.name}"

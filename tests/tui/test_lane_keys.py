@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
+from probetui.debugger.commands import MuteProbes
 from probetui.tui.app import ProbetuiApp
+from probetui.tui.panes.container_table import ContainerTable
 from tests.tui.app_harness import an_app, line_with, screen_lines, screen_text
+from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import failing
 from tests.tui.test_keys import focused
 from tests.tui.test_sorting import chosen, listed
@@ -155,3 +159,105 @@ async def test_the_row_of_the_selected_container_is_copied_without_its_lane() ->
 
         assert app.clipboard.startswith("demo/liveness  Running")
         assert "\u2581" not in app.clipboard
+
+
+KINDS = {"liveness", "readiness", "startup"}
+
+
+def rows_of_list(app: ProbetuiApp) -> list[str]:
+    """Return the names in the list, those of probes too, with the cursor's mark."""
+    table = app.screen.query_one(ContainerTable)
+    lines = screen_lines(app)[table.region.y + 2 : table.region.bottom - 1]
+    return [" ".join(line[1:18].split()) for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("keys", "probes"),
+    [
+        pytest.param("U", 1, id="the chosen one"),
+        pytest.param("UU", 0, id="and folded again"),
+        pytest.param("*", 9, id="all"),
+        pytest.param("**", 0, id="all folded again"),
+        pytest.param("*U", 8, id="all but the chosen one"),
+        pytest.param("U*", 9, id="all after one"),
+    ],
+)
+async def test_probes_unfold_in_place_and_fold_again(keys: str, probes: int) -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        before, target = rows_of_list(app), app.ui_state.selection
+        await pilot.press(*keys)
+        await pilot.pause()
+        rows = rows_of_list(app)
+
+        assert sum(row in KINDS for row in rows) == probes
+        assert [row for row in rows if row not in KINDS] == before
+        assert app.ui_state.selection == target
+
+
+async def test_the_cursor_on_an_unfolded_probe_selects_it_and_stays() -> None:
+    session = FakeSession(failing())
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("*")
+        await pilot.pause()
+        row = rows_of_list(app).index("readiness")
+        await pilot.press(*"j" * row)
+        for _ in range(3):
+            session.publish(failing())
+            await pilot.pause()
+        await pilot.press("m")
+        await pilot.pause()
+
+        assert rows_of_list(app)[row] == "\u258c readiness"
+        (mute,) = session.sent
+        assert isinstance(mute, MuteProbes)
+        assert mute.scope.probe_type == "Readiness"
+
+
+async def test_folding_leaves_the_cursor_at_its_container() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("U", "j", "U")
+        await pilot.pause()
+
+        assert rows_of_list(app)[0] == "\u258c demo/liveness"
+
+
+async def test_keys_that_change_the_probe_move_the_cursor_along() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("*")
+        await pilot.pause()
+        row = rows_of_list(app).index("readiness")
+        await pilot.press(*"j" * row, "left_square_bracket")
+        await pilot.pause()
+
+        assert rows_of_list(app)[row - 1 : row + 1] == [
+            "\u258c liveness",
+            "readiness",
+        ]
+
+
+@pytest.mark.parametrize("watches", [True, False])
+async def test_probes_unfold_where_nothing_may_be_changed(watches: bool) -> None:  # noqa: FBT001
+    app = an_app(replace(failing(), acts=not watches), read_only=not watches)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("*")
+        await pilot.pause()
+
+        assert sum(row in KINDS for row in rows_of_list(app)) == 9
+
+
+async def test_cards_have_no_rows_of_probes() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("*", "L")
+        await pilot.pause()
+        text = screen_text(app)
+        await pilot.press("L")
+        await pilot.pause()
+
+        assert "READY START" in text
+        assert sum(row in KINDS for row in rows_of_list(app)) == 9

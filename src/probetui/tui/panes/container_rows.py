@@ -19,8 +19,8 @@ from probetui.presentation.container.table import (
     container_cells,
     most_urgent_state,
 )
-from probetui.presentation.lanes import axis_line, lane_line
-from probetui.presentation.probe.cell import CELLS
+from probetui.presentation.lanes import axis_line, lane_line, past_run
+from probetui.presentation.probe.cell import CELLS, probe_cell
 from probetui.presentation.text.spans import EMPTY, Line, Role, Span, line, muted
 from probetui.presentation.text.view import View
 from probetui.tui.panes.lane_view import LaneView
@@ -220,6 +220,31 @@ class ContainerRows(Struct, frozen=True):
             if column.heading in widths
         ]
         return self._row([*texts, cells.next, EMPTY], also)
+
+    def of_probe(
+        self,
+        pod: PodSnapshot,
+        container: ContainerSnapshot,
+        index: int,
+        *,
+        is_selected: bool,
+    ) -> StyledLine:
+        """Return the row of a probe below that of its container, with its lane."""
+        lanes = self.lane_view
+        if lanes is None:
+            raise LookupError("probes have rows beside lanes only")
+        probe = container.probes[index]
+        lane = lanes.cells(pod, container).probes[index]
+        state = probe_cell(probe, self.view, room=CELLS)
+        if (place := lanes.cursor) is not None:
+            state = past_run(lane[place])
+        mark = Span(self.view.marks.cursor, Role.ACCENT)
+        lead = line(" ", mark) if is_selected else EMPTY
+        role = Role.STRONG if is_selected else Role.MUTED
+        name = line("  ", Span(probe.key.probe_type.lower(), role))
+        shown = lane_line(lane, lanes.marks, lanes.cursor if is_selected else None)
+        also = CURSOR if is_selected else ""
+        return self._row((lead, name, state, EMPTY, shown), also)
 
     @property
     def _room_for_name(self) -> int:

@@ -7,7 +7,8 @@ from itertools import chain, zip_longest
 from operator import is_
 from typing import ClassVar
 
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 from textual.binding import BindingType
 from textual.events import Click
 from textual.geometry import Size
@@ -76,11 +77,36 @@ _HANDS_ON_SECONDS = 3.0
 
 
 class ListLine(Struct, frozen=True):
-    """One row of the list: its container, with the indexes in the snapshot."""
+    """One row of the list: its container, with the indexes in the snapshot.
+
+    `probe_index` is that of the probe that the row is about, None for the container.
+    """
 
     key: ContainerKey
     pod_index: int
     container_index: int
+    probe_index: int | None = None
+
+
+class _Unfolding(Struct):
+    """Which containers have rows of their probes.
+
+    Attributes:
+        by_name: what the user wants of containers, by their full names.
+        of_all: what the user wants of all others; None is left to `has_room`.
+        has_room: whether those of several probes have room.
+    """
+
+    by_name: dict[tuple[str, str], bool] = field(default_factory=dict)
+    of_all: bool | None = None
+    has_room: bool = False
+
+    def holds(self, pod: PodSnapshot, container: ContainerSnapshot) -> bool:
+        """Return whether a container is unfolded."""
+        name = (pod.pod.full_name, container.container.name)
+        wanted = self.by_name.get(name, self.of_all)
+        # The lane of a container with one probe is that of the probe.
+        return self.has_room and _has_several(container) if wanted is None else wanted
 
 
 class _ContainerViewport(ListViewport):
@@ -104,6 +130,9 @@ class ContainerTable(Pane):
     selects the first one in trouble, and no later one selects another. A container that
     its filter no longer keeps stays selected. If it is gone, none is selected until its
     pod is created again. `follows_trouble` is the exception that the user asks for.
+
+    With lanes a container can be unfolded into a row for each of its probes. The cursor
+    goes through these as well; each selects its probe.
 
     `on_choice` is called when the user selects. It is not a message, so that the
     details are painted in the same frame as the cursor.
@@ -130,13 +159,11 @@ class ContainerTable(Pane):
         self._index: dict[ContainerKey, int] = {}
         self._known_lines: dict[tuple[int, int], ListLine] = {}
         """Rows by the indexes in the snapshot."""
-        self._layout: tuple[Filter, ContainerPlaces] | None = None
+        self._layout: tuple[Filter, ContainerPlaces, object] | None = None
         self._sorter = ContainerSorter()
         self._hands_on: Timer | None = None
         self._rows_token: object = None
-        self._known_rows: dict[
-            tuple[ContainerKey, bool], tuple[object, StyledLine]
-        ] = {}
+        self._known_rows: dict[tuple[ListLine, bool], tuple[object, StyledLine]] = {}
         """The rows as drawn last, each with the snapshot of its pod."""
         self._laid_out: list[Pod] = []
         self._selected: ContainerKey | None = None
@@ -145,7 +172,7 @@ class ContainerTable(Pane):
         self._before_filter: ContainerKey | None = None
         """The container to select again when the filter keeps it."""
         self.follows_trouble = False
-        self._total = 0
+        self._total = self._unfolded_rows = 0
         self._searchable: dict[ContainerKey, tuple[PodSnapshot, bool]] = {}
         self.sought = Filter()
         """The last filter, for `n` and `N` after the list is unfiltered."""
@@ -158,6 +185,9 @@ class ContainerTable(Pane):
         ) = None
         self._shortest_period = _USUAL_PERIOD
         self._wanted_cell_seconds: float | None = None
+        self.chosen_probe: ProbeType | None = None
+        """The probe whose row has the cursor, None if a container's has it."""
+        self._unfolding = _Unfolding()
 
     @property
     def chosen_key(self) -> ContainerKey | None:
@@ -233,12 +263,85 @@ class ContainerTable(Pane):
     def _cell_seconds(self) -> float:
         return self._wanted_cell_seconds or default_cell_seconds(self._shortest_period)
 
+    def is_unfolded(self, pod: PodSnapshot, container: ContainerSnapshot) -> bool:
+        """Return whether a container has a row for each of its probes."""
+        if self.lane_source is None or self.is_bare or not container.probes:
+            return False
+        return self._unfolding.holds(pod, container)
+
+    @property
+    def unfolds_all(self) -> bool:
+        """Whether all containers are unfolded that the user has not folded."""
+        of_all = self._unfolding.of_all
+        return self._unfolding.has_room if of_all is None else of_all
+
+    def make_room(self, *, has_room: bool) -> None:
+        """Unfold all containers of several probes by itself, or fold them again."""
+        if has_room != self._unfolding.has_room:
+            self._unfolding.has_room = has_room
+            if self._unfolding.of_all is None:
+                self._layout = None
+                self._arrange()
+                self.repaint()
+
+    def action_unfold(self) -> None:
+        """Show a row for each probe of the selected container, or fold these again."""
+        if (selected := self.chosen_container) is None:
+            return
+        pod, container = selected
+        name = (pod.pod.full_name, container.container.name)
+        self._unfolding.by_name[name] = not self.is_unfolded(pod, container)
+        self._folded()
+
+    def action_unfold_all(self) -> None:
+        """Show a row for each probe of all containers, or fold these again."""
+        rows = [self._snapshots(row) for row in self._lines]
+        wanted = [
+            of
+            for of in rows
+            if of[1].probes and (_has_several(of[1]) or not self.unfolds_all)
+        ]
+        self._unfolding.of_all = not all(self.is_unfolded(*of) for of in wanted)
+        self._unfolding.by_name.clear()
+        self._folded()
+
+    def _folded(self) -> None:
+        self._layout = None
+        self._arrange()
+        self._show_cursor()
+        self.repaint()
+        self._on_choice()
+
+    def show_probe(self, kind: ProbeType | None) -> None:
+        """Move the cursor to the probe that a key selected, if another has it."""
+        if self.chosen_probe not in {None, kind}:
+            self.chosen_probe = kind
+            self._show_cursor()
+            self.repaint()
+
+    @property
+    def rows_unfolded(self) -> int:
+        """The number of rows if all containers of several probes are unfolded."""
+        several = (
+            len(container.probes)
+            for pod in self._pods
+            for container in pod.containers
+            if _has_several(container)
+        )
+        return self._total + sum(several)
+
+    @property
+    def listed_rows(self) -> int:
+        """The number of rows without a filter: containers, and unfolded probes."""
+        return self._total + self._unfolded_rows
+
     def visible_rows_of(self) -> Iterator[tuple[ContainerKey, int]]:
         """Yield the containers in sight, each with the line of the pane it is on."""
         first = len(self.above()) + (0 if self.is_bare else 1)
         seen = self._lines[self.viewport.top :][: self.visible_rows]
         for place, shown in enumerate(seen):
-            yield shown.key, first + place
+            if shown.probe_index is None:
+                yield shown.key, first + place
 
     def choose_container(self, key: ContainerKey) -> None:
         """Select a container; clear a filter that hides it."""
@@ -246,6 +349,7 @@ class ContainerTable(Pane):
             self.show_filter(Filter())
         if key in self._index:
             self._select(key)
+            self.chosen_probe = None
             self._before_filter = None
             self.viewport.choose(self._index[key])
             self.repaint()
@@ -325,13 +429,21 @@ class ContainerTable(Pane):
         """Return one row of the list, from the cache if its pod is unchanged."""
         entry = self._lines[index]
         pod, container = self._snapshots(entry)
-        rows, is_selected = self._rows, entry.key == self._selected
+        rows = self._rows
+        is_selected = (
+            entry.key == self._selected and self._probe_of(entry) is self.chosen_probe
+        )
         self._forget_rows(rows)
-        known = self._known_rows.get((entry.key, is_selected))
+        known = self._known_rows.get((entry, is_selected))
         if known is not None and known[0] is pod:
             return known[1]
-        shown = rows.of_container(pod, container, is_selected=is_selected)
-        self._known_rows[entry.key, is_selected] = pod, shown
+        if entry.probe_index is None:
+            shown = rows.of_container(pod, container, is_selected=is_selected)
+        else:
+            shown = rows.of_probe(
+                pod, container, entry.probe_index, is_selected=is_selected
+            )
+        self._known_rows[entry, is_selected] = pod, shown
         return shown
 
     def on_click(self, event: Click) -> None:
@@ -389,7 +501,9 @@ class ContainerTable(Pane):
         self._sort_again()
 
     def _cursor_moved(self) -> None:
-        self._select(self._lines[self.viewport.cursor].key)
+        chosen = self._lines[self.viewport.cursor]
+        self._select(chosen.key)
+        self.chosen_probe = self._probe_of(chosen)
         self._before_filter = None
         if self._hands_on is None:
             self._hands_on = self.set_timer(_HANDS_ON_SECONDS, self._sort_again)
@@ -466,7 +580,8 @@ class ContainerTable(Pane):
             places = self._sorter.places(
                 self._pods, self.order, self._view.now, is_reversed=self.is_reversed
             )
-        layout = (self.filter, places)
+        lanes = self.lane_source is not None and not self.is_bare
+        layout = (self.filter, places, lanes)
         if is_known and layout == self._layout and not self.filter.is_active:
             self._follow()
             return
@@ -482,7 +597,7 @@ class ContainerTable(Pane):
             self.refresh(layout=True)
         self._keep_selection()
         if self._selected in self._index:
-            self.viewport.cursor = self._index[self._selected]
+            self.viewport.cursor = self._row_of_cursor()
         else:
             last = max(len(self._lines) - 1, 0)
             self.viewport.cursor = min(self.viewport.cursor, last)
@@ -532,16 +647,48 @@ class ContainerTable(Pane):
 
     def _show_cursor(self) -> None:
         """Move the cursor to the selected row, and scroll it into view."""
+        self.viewport.choose(self._row_of_cursor())
+
+    def _row_of_cursor(self) -> int:
+        """Return the row of the selected probe, or else of the selected container."""
         row = 0 if self._selected is None else self._index.get(self._selected, 0)
-        self.viewport.choose(row)
+        for index in range(row, len(self._lines)):
+            if self._lines[index].key != self._selected:
+                break
+            if self._probe_of(self._lines[index]) is self.chosen_probe:
+                return index
+        self.chosen_probe = None
+        return row
+
+    def _probe_of(self, row: ListLine) -> ProbeType | None:
+        """Return the probe that a row is about, None for a container's."""
+        if row.probe_index is None:
+            return None
+        _, container = self._snapshots(row)
+        return container.probes[row.probe_index].key.probe_type
 
     def _lay_out(self, places: ContainerPlaces) -> None:
         self._total = len(places)
         lines = [self._line_at(place) for place in places]
+        unfolded = [line for line in lines if self.is_unfolded(*self._snapshots(line))]
+        probes = {line.key: self._probe_rows(line) for line in unfolded}
+        self._unfolded_rows = sum(map(len, probes.values()))
         if self.filter.is_active:
             lines = [line for line in lines if self._keeps(*self._snapshots(line))]
-        self._lines = lines
-        self._index = {line.key: index for index, line in enumerate(lines)}
+        self._lines = [
+            row for line in lines for row in (line, *probes.get(line.key, ()))
+        ]
+        self._index = {
+            line.key: index
+            for index, line in enumerate(self._lines)
+            if line.probe_index is None
+        }
+
+    def _probe_rows(self, row: ListLine) -> list[ListLine]:
+        _, container = self._snapshots(row)
+        return [
+            replace(row, probe_index=index) for index in range(len(container.probes))
+        ]
 
     def _look_at_names(self) -> ListedNames:
         """Return the length of the longest name, and the unused types of probe."""
@@ -579,7 +726,8 @@ class ContainerTable(Pane):
         return pod, pod.containers[line.container_index]
 
     def _is_in_trouble(self, row: ListLine) -> bool:
-        return container_health(*self._snapshots(row)).role is not Role.PLAIN
+        health = container_health(*self._snapshots(row))
+        return row.probe_index is None and health.role is not Role.PLAIN
 
     def _most_urgent(self) -> ContainerKey:
         """Return the most urgent container; of equal ones the selected or first one."""
@@ -593,9 +741,10 @@ class ContainerTable(Pane):
         return urgency(container_health(pod, container), container)
 
     def _is_sought(self, index: int) -> bool:
-        pod, container = self._snapshots(self._lines[index])
+        row = self._lines[index]
+        pod, container = self._snapshots(row)
         text = self._text(pod, container)
-        return self.sought.keeps(text, pod.pod.labels)
+        return row.probe_index is None and self.sought.keeps(text, pod.pod.labels)
 
     def _text(self, pod: PodSnapshot, container: ContainerSnapshot) -> str:
         """Return the text of a container for filters: what its row shows."""
@@ -621,3 +770,7 @@ class ContainerTable(Pane):
 def _shortened(condition: StyledLine, width: int) -> StyledLine:
     """Return a line without its last part, the reason, if the line does not fit."""
     return condition if cells(condition) <= width else condition[:-1]
+
+
+def _has_several(container: ContainerSnapshot) -> bool:
+    return len(container.probes) > 1

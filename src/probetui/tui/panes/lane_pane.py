@@ -10,7 +10,7 @@ from textual.message import Message
 from probetui.analysis.lanes import LaneCell
 from probetui.engine.snapshot import ProbeSnapshot
 from probetui.k8s.probe import ProbeType
-from probetui.presentation.container.detail import Subject
+from probetui.presentation.container.detail import Subject, container_title
 from probetui.presentation.container.ticks import last_output_lines
 from probetui.presentation.lanes import (
     lane_line,
@@ -53,12 +53,21 @@ class LanesPage(SubjectPage):
 
     def __init__(self) -> None:
         self.lane_view: LaneView | None = None
+        self.has_lanes = True
+        """Whether it has the lanes, which are in the list of containers otherwise."""
         self._rows_of: list[ProbeType] = []
         """The probe of each row that has a lane or a part of a plot."""
 
     def title(self, pane: SubjectPane) -> Line:
-        del pane  # it is always the same
-        return line(strong("Probes"))
+        subject = pane.subject
+        if subject is None or subject.probe is None or not self._is_plot(pane):
+            return line(strong("Probes"))
+        kind = subject.probe.key.probe_type.lower()
+        return line(strong(f"{kind} of {container_title(subject, pane.view)}"))
+
+    def _is_plot(self, pane: SubjectPane) -> bool:
+        """Return whether the plot of the chosen probe is all that there is to draw."""
+        return not self.has_lanes and pane.inner_height - _OUTPUT >= PLOT_ROWS
 
     def badge(self, subject: Subject) -> Line:
         del subject  # it is of the axis only
@@ -76,6 +85,12 @@ class LanesPage(SubjectPage):
         self._rows_of = []
         for probe, lane in zip(probes, cells, strict=True):
             is_chosen = subject.probe is not None and probe.key == subject.probe.key
+            if self._is_plot(pane):
+                if is_chosen:
+                    room = pane.inner_height - _OUTPUT
+                    rows += _plots(subject, probe, lane, shown, room)
+                    self._rows_of += [probe.key.probe_type] * len(rows)
+                continue
             name = Span(
                 probe.key.probe_type.lower(), Role.STRONG if is_chosen else Role.PLAIN
             )
@@ -129,9 +144,11 @@ def _plots(
     room: int,
 ) -> Iterator[Line]:
     """Yield the plot of a probe and, if there is room, its latencies below it."""
-    has_latency = room >= PLOT_ROWS + LATENCY_ROWS
-    rows = min(room - (LATENCY_ROWS if has_latency else 0), MOST_PLOT_ROWS)
     threshold = probe.probe.failure_threshold
+    # A run that is told from the next one says more than latencies do.
+    least = max(PLOT_ROWS, min(2 * threshold, MOST_PLOT_ROWS // 2))
+    has_latency = room >= least + LATENCY_ROWS
+    rows = min(room - (LATENCY_ROWS if has_latency else 0), MOST_PLOT_ROWS)
     levels = level_rows(rows, threshold)
     plot = plot_lines(cells, shown.marks, rows, threshold)
     for number, row in enumerate(plot):

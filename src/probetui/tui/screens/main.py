@@ -310,8 +310,9 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         self.query_one("#panes").sort_children(key=lambda pane: places[pane])
         self._look_back()
         self._look_for_causes()
+        view_model = self.ui_state.view_model
+        self._containers.show(view_model.snapshot.pods, view_model.view)
         self._share_rows()
-        self._containers.repaint()
         self.call_after_refresh(self._show_resized)
         self.refresh_bindings()
 
@@ -408,6 +409,9 @@ class MainScreen(ActionScreen, inherit_bindings=False):
     def _on_selection(self) -> None:
         """Show what the user has selected."""
         self.ui_state.follows_trouble = False
+        if self._containers.chosen_probe is not None:
+            self.ui_state.wanted_probe = self._containers.chosen_probe
+        self._share_rows()
         self._events.show_containers(self._containers.kept)
         self._show_detail()
 
@@ -419,12 +423,14 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         self.ui_state.choose(
             self._containers.chosen_container, follows_trouble=self._follows_trouble
         )
+        subject, view = self.ui_state.subject, self.ui_state.view_model.view
+        probe = None if subject is None else subject.probe
+        self._containers.show_probe(None if probe is None else probe.key.probe_type)
         self._look_back()
         self._header.show_instant(self.ui_state.at)
         if self._containers.lane_source != before:
             self._containers.repaint()
         self._lanes_page.lane_view = self._containers.lane_view
-        subject, view = self.ui_state.subject, self.ui_state.view_model.view
         is_alone = not self._ticks.display
         if self._card.is_alone != is_alone:
             self._card.is_alone = is_alone
@@ -452,10 +458,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         instances = most_instances(self.ui_state.view_model.snapshot.pods)
         rows = grid_rows(self.app.size.height, self._containers.total, instances)
         if self._has_lanes:
-            subject = self.ui_state.subject
-            probes = 0 if subject is None else len(subject.container.probes)
-            height, taken = self.app.size.height, self._lesson_rows
-            layout = lane_rows(height, taken, self._containers.total, probes)
+            layout = self._lane_rows()
             rows = layout.heights
             is_full = not layout.has_probes
             self.set_class(is_full, "-without-probes", update=self._is_styled)
@@ -466,6 +469,22 @@ class MainScreen(ActionScreen, inherit_bindings=False):
             for panes in self.query("#panes"):
                 self._grid_rows = rows
                 panes.styles.grid_rows = rows or None
+
+    def _lane_rows(self) -> LaneRows:
+        """Return the rows beside lanes; all probes are unfolded if they have room."""
+        subject, table = self.ui_state.subject, self._containers
+        probes = 0 if subject is None else len(subject.container.probes)
+        size = self.app.size.height, self._lesson_rows
+        whole = lane_rows(*size, table.rows_unfolded, probes, has_lanes=False)
+        table.make_room(has_room=whole.has_plot)
+        is_unfolded = subject is not None and table.is_unfolded(
+            subject.pod, subject.container
+        )
+        if self._lanes_page.has_lanes is is_unfolded:
+            self._lanes_page.has_lanes = not is_unfolded
+            self._ticks.repaint()
+        has_lanes = not table.unfolds_all
+        return lane_rows(*size, table.listed_rows, probes, has_lanes=has_lanes)
 
     @property
     def _lesson_rows(self) -> int:
@@ -550,14 +569,17 @@ def most_instances(pods: Iterable[PodSnapshot]) -> int:
 
 
 class LaneRows(NamedTuple):
-    """The rows of a screen with lanes, and whether some are for probes and a trace."""
+    """The rows of a screen with lanes, and what of it has some."""
 
     heights: str
     has_probes: bool
     has_trace: bool = False
+    has_plot: bool = False
 
 
-def lane_rows(height: int, taken: int, containers: int, probes: int) -> LaneRows:
+def lane_rows(
+    height: int, taken: int, containers: int, probes: int, *, has_lanes: bool = True
+) -> LaneRows:
     """Return the rows where lanes are shown.
 
     They are for a terminal of that height, of which a lesson has `taken` some: card,
@@ -570,22 +592,26 @@ def lane_rows(height: int, taken: int, containers: int, probes: int) -> LaneRows
     if height >= _ROOMY:
         card = 5
         why = 7 if height - taken >= _ROOMY_FOR_CAUSES else 5
-    of_probes = LEAST_OF_PROBES + max(probes, 1)
+    # Unfolded, all lanes are in the list, and below it is the plot if there is room.
+    of_probes = LEAST_OF_PROBES + max(probes, 1) if has_lanes else 0
     if height < _LEAST_FOR_ALL:
         why = of_probes = 0
     wanted = max(containers, 1) + LINES_AROUND
     room = height - 2 - taken - card - why - of_probes - _LEAST_EVENTS
     # Whatever is selected, or the rows would move with the selection.
     with_one = room + of_probes - LEAST_OF_PROBES - 1
-    if _LEAST_FOR_ALL <= height < _LEAST_FOR_FRAMES and wanted > with_one:
+    if has_lanes and _LEAST_FOR_ALL <= height < _LEAST_FOR_FRAMES and wanted > with_one:
         room += of_probes - (_FIVE_EVENTS - _LEAST_EVENTS)
         of_probes = 0
     listed = max(min(wanted, room), LINES_AROUND + 1)
     trace = 0
     # Twice what the events have at least stays with them.
     left = room - listed - _LEAST_EVENTS
-    if of_probes and probes and left >= PLOT_ROWS:
-        plot = PLOT_ROWS
+    around = 0 if has_lanes else LEAST_OF_PROBES + 1
+    is_shown = of_probes or (not has_lanes and height >= _LEAST_FOR_ALL)
+    has_plot = bool(is_shown and probes and left >= PLOT_ROWS + around)
+    if has_plot:
+        plot, left, of_probes = PLOT_ROWS, left - around, of_probes + around
         left -= plot
         if left >= LATENCY_ROWS:
             plot, left = plot + LATENCY_ROWS, left - LATENCY_ROWS
@@ -595,7 +621,8 @@ def lane_rows(height: int, taken: int, containers: int, probes: int) -> LaneRows
         of_probes += plot + min((left + 1) // 2, MOST_PLOT_ROWS - PLOT_ROWS)
     above = " ".join(str(row) for row in (card, listed, of_probes, why) if row)
     heights = f"{above} 1fr {trace or ''}".rstrip()
-    return LaneRows(heights, of_probes > 0 or height < _LEAST_FOR_ALL, trace > 0)
+    has_probes = of_probes > 0 or height < _LEAST_FOR_ALL
+    return LaneRows(heights, has_probes, trace > 0, has_plot)
 
 
 def grid_rows(height: int, containers: int, instances: int) -> str:
