@@ -627,8 +627,9 @@ class TestListeners:
 
         look = asyncio.ensure_future(bench.execute(FindListeners(container_id)))
         await looks.has_begun.wait()
-        app = replace(APP, pre_stop=hook)
-        run = asyncio.ensure_future(bench.do(RunHook(POD, app, container_id, hook, "")))
+        run = asyncio.ensure_future(
+            bench.do(RunHook(POD, APP, container_id, hook, "", is_pre_stop=True))
+        )
         await asyncio.sleep(0)
         looks.may_end.set()
         await asyncio.gather(look, run)

@@ -204,6 +204,17 @@ def test_a_hook_is_journaled_when_it_starts_and_when_it_ends(
     assert ended.error is None
 
 
+def test_hooks_that_do_the_same_are_told_apart() -> None:
+    pod = a_pod(a_container(post_start=HOOK, pre_stop=HOOK))
+    bench = EngineBench(pod, config=KEEPS)
+    bench.run_until(6)
+    bench.send(DeletePod(pod.uid))
+    bench.run_until(20)
+
+    starts = [entry.hook for entry in bench.of(HookEntry) if not entry.ended_at]
+    assert starts == [HookType.POST_START, HookType.PRE_STOP]
+
+
 def test_hooks_that_sleep_are_journaled_as_well() -> None:
     container = a_container(post_start=SleepAction(4), pre_stop=SleepAction(2))
     pod = a_pod(container)

@@ -277,7 +277,7 @@ class Executor:
 
         try:
             if isinstance(operation, RunHook):
-                if operation.handler is operation.container.pre_stop:
+                if operation.is_pre_stop:
                     await self._finish_lookup(operation.container_id)
                 hook = await self._hooks.run(operation)
                 return OperationFinished(

@@ -129,14 +129,13 @@ class EvidenceCollector:
         }
 
     def _start_hook(self, operation_id: int, hook: RunHook, now: datetime) -> None:
-        is_pre_stop = hook.handler is hook.container.pre_stop
         started = HookEntry(
             self._turn.next_sequence(),
             now,
             hook.pod.uid,
             hook.container.name,
             hook.container_id,
-            HookType.PRE_STOP if is_pre_stop else HookType.POST_START,
+            HookType.PRE_STOP if hook.is_pre_stop else HookType.POST_START,
             now,
         )
         self._hooks[operation_id] = started

@@ -173,6 +173,7 @@ class RunHook(Struct, frozen=True):
     handler: LifecycleHandler
     pod_ip: str
     rules: KubeletRules = PORTED_RULES
+    is_pre_stop: bool = False
 
 
 class Fault(StrEnum):

@@ -195,7 +195,7 @@ class TestPreStopHook:
         bench.kill(pod)
 
         assert bench.pending_operations() == [
-            RunHook(pod, app, instance.container_id, hook, "10.0.0.2")
+            RunHook(pod, app, instance.container_id, hook, "10.0.0.2", is_pre_stop=True)
         ]
         bench.answer()
         assert bench.graces() == [("app", 30)]

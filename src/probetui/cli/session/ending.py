@@ -243,6 +243,7 @@ async def _stop_container(
             container.pre_stop,
             next(iter(status.ips), ""),
             rules,
+            is_pre_stop=True,
         )
         began_at = asyncio.get_running_loop().time()
         with suppress(TimeoutError):

@@ -146,13 +146,12 @@ class _ScriptedRuntime(Struct, frozen=True):
                 return self.scenario.volumes[volume.name]
             case RunPodSandbox():
                 return self.scenario.sandbox
-            case RunHook(pod, container, handler=handler):
+            case RunHook(pod, container, is_pre_stop=is_last):
                 known = self.scenario.hooks
                 hooks = known.get(f"{pod.name}/{container.name}")
                 if hooks is None:
                     hooks = known.get(container.name, HookBehavior())
-                is_first = handler is container.post_start
-                return hooks.post_start if is_first else hooks.pre_stop
+                return hooks.pre_stop if is_last else hooks.post_start
             case _:
                 return CallBehavior()
 

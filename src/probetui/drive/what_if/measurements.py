@@ -420,8 +420,8 @@ def _call_key(call: Operation | Relist) -> tuple[str, str]:
             return kind, image
         case CreateContainer(pod, container):
             return kind, f"{pod.uid}/{container.name}"
-        case RunHook(pod, container, handler=handler):
-            hook = "postStart" if handler is container.post_start else "preStop"
+        case RunHook(pod, container, is_pre_stop=is_last):
+            hook = "preStop" if is_last else "postStart"
             return kind, f"{pod.uid}/{container.name}/{hook}"
         case _:
             return kind, ""

@@ -292,7 +292,13 @@ class Killer:
             outcome = StepResult(now, error=CANNOT_RUN_HANDLER)
         else:
             hook = RunHook(
-                pod, container, instance.container_id, handler, pod_ip, self._rules
+                pod,
+                container,
+                instance.container_id,
+                handler,
+                pod_ip,
+                self._rules,
+                is_pre_stop=True,
             )
             outcome = yield WithTimeout(hook, until, report)
         report(outcome)
