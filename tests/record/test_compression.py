@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import random
 import resource
 import subprocess
 from collections.abc import Sequence
@@ -141,6 +142,21 @@ def test_at_every_cut_the_lines_before_it_are_read(path: Path) -> None:
 
     assert lengths == sorted(lengths)
     assert lengths[-1] == len(whole)
+
+
+def test_a_machine_that_stopped_at_any_byte_adds_no_line(path: Path) -> None:
+    words = random.Random(0).choices(("late", "prompt", "refused", "lost"), k=3000)
+    writer = CompressedRecordWriter.open(path)
+    writer.write([NOTE | {"text": " ".join(words[n : n + n % 20])} for n in range(200)])
+    writer.close()
+    whole, written = contents(path).splitlines(), path.read_bytes()
+
+    for size in range(0, len(written), 7):
+        # Its size was written, and what it was to hold was not.
+        path.write_bytes(written[:size].ljust(4096, b"\0"))
+        lines = contents(path).splitlines()
+
+        assert lines[:-1] == whole[: max(len(lines) - 1, 0)]
 
 
 @pytest.mark.usefixtures("small_members")

@@ -43,6 +43,9 @@ _READ_BYTES = 1 << 20
 
 GZIP = 16 + zlib.MAX_WBITS
 _MAGIC = b"\x1f\x8b\x08"
+_NOT_WRITTEN = bytes(8)
+"""More zeros than a member may end with: a machine stopped before it wrote them."""
+
 _PACKED_BYTES, _UNPACKED_BYTES = 1 << 14, 1 << 20
 """How many bytes are unpacked at once, and into how many at most."""
 
@@ -323,6 +326,9 @@ def _row(line: bytes | None) -> bytes:
 
 def _unpacked(data: bytes) -> Iterator[bytes]:
     """Yield what can be unpacked, in parts of a bounded size."""
+    if data.endswith(_NOT_WRITTEN):
+        # Unpacked they would be lines that nobody wrote. A flush ends with others.
+        data = data.rstrip(b"\0")
     start = damages = fed = 0
     while start >= 0 and damages < _MOST_BROKEN_MEMBERS:
         unpacker = zlib.decompressobj(GZIP)
