@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import random
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,7 +32,7 @@ from probetui.output_files import AppendedFile
 from probetui.record.codec import SessionHeader
 from probetui.record.format import RecordContext
 from probetui.record.reader import read_recording
-from probetui.record.writer import Recorder, RecordWriter
+from probetui.record.writer import CompressedRecordWriter, Recorder, RecordWriter
 from tests.record.test_format import TICK as FIRST_TICK
 from tests.ticks import changed_tick
 
@@ -231,6 +233,50 @@ def test_a_full_disk_ends_the_recording_with_one_message() -> None:
     recorder.end("left", 0, START)
 
     assert recorder.problem == "/dev/full: No space left on device"
+
+
+class BrokenFile(AppendedFile):
+    """A file that takes some bytes, and then nothing, nor is cut or closed well."""
+
+    def write(self, data: bytes) -> int:
+        if os.fstat(self._descriptor).st_size > 1000:
+            raise OSError(errno.EIO, "Input/output error")
+        return super().write(data[:300])
+
+    def take_back(self, count: int) -> None:
+        if count:
+            raise OSError(errno.EROFS, "Read-only file system")
+
+    def close(self) -> None:
+        super().close()
+        raise OSError(errno.EDQUOT, "Disk quota exceeded")
+
+
+@pytest.mark.parametrize("kind", [RecordWriter, CompressedRecordWriter])
+def test_a_broken_disk_ends_the_recording_with_one_message(
+    tmp_path: Path, kind: type[RecordWriter]
+) -> None:
+    path = tmp_path / "session.jsonl"
+    file = BrokenFile(os.open(path, os.O_CREAT | os.O_WRONLY))
+    recorder = Recorder(kind(file, "it", owned=True), CONTEXT)
+
+    recorder.begin(HEADER)
+    noise = random.Random(0).randbytes(5000).hex()
+    recorder.consume([note(1), note(2, noise), note(3)])
+    recorder.end("left", 0, START)
+
+    assert recorder.problem == "it: Input/output error"
+    assert read_recording(path).entries in ((), (note(1),))
+
+
+def test_a_disk_that_tells_only_at_the_end_has_its_message(tmp_path: Path) -> None:
+    file = BrokenFile(os.open(tmp_path / "it", os.O_CREAT | os.O_WRONLY))
+    recorder = Recorder(RecordWriter(file, "it", owned=True), CONTEXT)
+
+    recorder.begin(HEADER)
+    recorder.end("left", 0, START)
+
+    assert recorder.problem == "it: Disk quota exceeded"
 
 
 def test_a_line_that_did_not_fit_is_taken_back_whole(tmp_path: Path) -> None:

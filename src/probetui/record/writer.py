@@ -13,6 +13,7 @@ import zlib
 from array import array
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
@@ -140,16 +141,25 @@ class RecordWriter:
             except BrokenPipeError:
                 raise
             except OSError as error:
-                self.problem = f"{self.name}: {error.strerror or error}"
-                self._cut_off(data[:written])
+                self._stop(error)
+                with suppress(OSError):  # a reader leaves out what is no whole line
+                    self._cut_off(data[:written])
 
     def flush(self) -> None:
         """Write what is buffered; here, nothing is."""
 
     def close(self) -> None:
         """Close the file, if it is owned."""
-        if self._owned:
+        if not self._owned:
+            return
+        try:
             self._file.close()
+        except OSError as error:  # NFS and quotas tell only now
+            self._stop(error)
+
+    def _stop(self, error: OSError) -> None:
+        """Note why recording stops; the first reason is kept."""
+        self.problem = self.problem or f"{self.name}: {error.strerror or error}"
 
     def _cut_off(self, written: bytes) -> None:
         """Remove the part of a line that was written."""
