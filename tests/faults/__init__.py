@@ -3,6 +3,7 @@
     python -m tests.faults --seeds 1000          # as many worlds, a minute or so
     python -m tests.faults --seed 42             # one of them, with its story
 
-The session, its executor and its engine are the program's own; the runtime, the prober
-and the hooks around them fail as real ones do. A world is a function of its seed.
+The session, its executor, its engine and its recorder are the program's own; the
+runtime, the prober, the hooks and the disk around them fail as real ones do. A world is
+a function of its seed.
 """

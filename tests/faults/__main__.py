@@ -7,6 +7,8 @@ import subprocess
 import sys
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from probetui.drive.clocks import SystemClock
 from probetui.durations import format_duration
@@ -47,11 +49,12 @@ def main() -> int:
 
 
 def _tell(seed: int) -> int:
-    world = run_world(seed)
+    with TemporaryDirectory() as folder:
+        world = run_world(seed, Path(folder))
+        broken = broken_rules(world)
     for number, life in enumerate(world.lives, 1):
         for entry in life.journal:
             print(f"{number} {entry}")
-    broken = broken_rules(world)
     for rule in broken:
         print(f"seed {seed}, {_commit()}: {rule}")
     return min(len(broken), 1)

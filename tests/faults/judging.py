@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from tests.faults.rules import broken_rules
@@ -21,8 +23,9 @@ class Outcome(NamedTuple):
 def judged(seed: int) -> Outcome:
     """Run a world and judge it; what it raises breaks a rule, too."""
     try:
-        world = run_world(seed)
-        broken = broken_rules(world)
+        with TemporaryDirectory() as folder:
+            world = run_world(seed, Path(folder))
+            broken = broken_rules(world)
     except Exception as error:  # noqa: BLE001  # a bug, with the seed that shows it
         return Outcome(seed, [f"raised {type(error).__name__}: {error}"], Counter(), 0)
     return Outcome(seed, broken, world.counts, world.seconds)

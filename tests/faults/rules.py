@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import json
+from collections import Counter, defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import timedelta
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 from probetui.analysis.container_history import SessionHistory
+from probetui.drive.what_if.session_replay import replay_session
 from probetui.engine.engine import Engine
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeKey
@@ -20,10 +25,14 @@ from probetui.kubelet.journal import (
     TickEntry,
 )
 from probetui.kubelet.outcome import Result
+from probetui.record.file import record_lines
+from probetui.record.reader import RecordingFile, read_recording
 from tests.cases.truth import Observed, untruths
 from tests.drive.test_properties import KILLERS, NOT_RUNNING, failures_in_a_row
+from tests.faults.disk import LATEST_WRITE
 from tests.faults.session import Life, World
 
+_NO_ENTRIES = ("session", "input", "rewind", "end")
 _ASKED_EACH = timedelta(seconds=19)
 
 
@@ -145,4 +154,61 @@ def _answers(life: Life, pods: dict[str, Pod]) -> Iterator[str]:
                 yield untrue
 
 
-RULES = (_order, _kills, _own_trouble, _readiness, _counts, _replay, _answers)
+def _trouble(life: Life, _pods: dict[str, Pod]) -> Iterator[str]:
+    """That the disk takes no more is said once."""
+    record = life.record
+    trouble = record.recorder.problem
+    if bool(trouble) != record.file.has_refused:
+        yield f"the disk has refused: {record.file.has_refused}; problem: {trouble!r}"
+    is_said = [trouble in note for note in record.notes]
+    if is_said not in ([True], []) or (record.ended and len(is_said) != bool(trouble)):
+        yield f"of the record {record.notes} is said, for {trouble!r}"
+
+
+def _record(life: Life, _pods: dict[str, Pod]) -> Iterator[str]:
+    """A record is read up to its last whole line, and replays to what was decided."""
+    record, journal = life.record, life.journal
+    is_whole = record.ended and not record.recorder.problem
+    lines = list(_whole_lines(record.path))
+    owed = sum(
+        is_whole or entry.at < record.sound_until - LATEST_WRITE for entry in journal
+    )
+    if not lines:
+        if owed:
+            yield f"nothing is in the record, and {owed} entries should be"
+        return
+    recording = read_recording(record.path)
+    read = len(recording.entries)
+    kinds = Counter(line["type"] for line in lines)
+    whole = kinds.total() - sum(kinds[kind] for kind in _NO_ENTRIES)
+    if list(recording.entries) != list(journal[:read]) or read != whole:
+        yield f"of {whole} recorded entries {read} are read, or others"
+    if read < owed:
+        yield f"{read} entries are in the record, and {owed} should be"
+    if is_whole and recording.problem:
+        yield f"the record of a whole session: {recording.problem}"
+    if kinds["input"]:
+        replayed = replay_session(RecordingFile(record.path)).journal
+        if len(replayed) < read or list(replayed) != list(journal[: len(replayed)]):
+            yield "the record replays to another journal"
+
+
+def _whole_lines(path: Path) -> Iterator[dict[str, Any]]:
+    for line in record_lines(path):
+        # Of a torn compressed file the last line is ended by its reader.
+        with suppress(json.JSONDecodeError):
+            if line.endswith(b"\n"):
+                yield json.loads(line)
+
+
+RULES = (
+    _order,
+    _kills,
+    _own_trouble,
+    _readiness,
+    _counts,
+    _replay,
+    _answers,
+    _trouble,
+    _record,
+)

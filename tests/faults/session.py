@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from pathlib import Path
 from random import Random
 
 from probetui.cli.session.ending import remove_session_pods
@@ -37,7 +38,9 @@ from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import Fault
 from probetui.kubelet.journal import JournalEntry
 from probetui.kubelet_rules import VERSIONS, rules_for_kubelet
+from probetui.record.writer import SUFFIX
 from tests.builders import START, a_container, a_pod, a_probe
+from tests.faults.disk import RecordedLife
 from tests.faults.fates import Fates
 from tests.faults.world import (
     FaultyHooks,
@@ -58,12 +61,13 @@ _HOOK = ExecAction(("drain",))
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """One run of probetui: all inputs of its engine, and its journal."""
+    """One run of probetui: all inputs of its engine, its journal, and its record."""
 
     config: KubeletConfig
     started_at: datetime
     inputs: Sequence[tuple[Input | None, datetime]]
     journal: Sequence[JournalEntry]
+    record: RecordedLife
 
 
 @dataclass(slots=True)
@@ -86,18 +90,21 @@ class World:
     seconds: float = 0.0
 
 
-def run_world(seed: int) -> World:
-    """Run the world of a seed to its end."""
+def run_world(seed: int, folder: Path) -> World:
+    """Run the world of a seed to its end, with its files in a folder."""
     logging.getLogger("probetui").setLevel(logging.CRITICAL)
     world = World(seed)
-    _, world.seconds = run_in_virtual_time(_Run(world).run())
+    _, world.seconds = run_in_virtual_time(_Run(world, folder).run())
     return world
 
 
 class _Run:
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, folder: Path) -> None:
         self.world = world
+        self.folder = folder
         self.random = Random(world.seed)  # a world is repeated by its seed
+        # What is drawn for the disk changes nothing else of a seed.
+        self.random_of_disk = Random(f"disk {world.seed}")
 
     async def run(self) -> None:
         random, world = self.random, self.world
@@ -189,6 +196,20 @@ class _Run:
     def _begin(self) -> None:
         now = self.clock.now()
         inputs: list[tuple[Input | None, datetime]] = []
+        suffix = self.random_of_disk.choice(("", SUFFIX))
+        record = RecordedLife(
+            self.folder / f"{len(self.world.lives)}.jsonl{suffix}",
+            self.random_of_disk,
+            self.clock,
+            self.world.counts,
+            self.config,
+            self.world.pods,
+        )
+
+        def on_input(item: Input | None, at: datetime) -> None:
+            inputs.append((item, at))
+            record.on_input(item, at)
+
         self.prober = FaultyProber(self.engine, self.random)
         self.runtime = runtime = FaultyRuntime(self.engine, self.fates)
         hooks = FaultyHooks(self.clock, self.random)
@@ -198,16 +219,20 @@ class _Run:
             runtime,
             self.clock,
             runtime_name="faulty",
-            on_input=lambda item, at: inputs.append((item, at)),
+            on_input=on_input,
         )
-        self.life = Life(self.config, now, inputs, self.session.journal)
-        self.world.lives.append(self.life)
+        record.follow(self.session)
+        self.record = record
+        self.world.lives.append(
+            Life(self.config, now, inputs, self.session.journal, record)
+        )
         for pod in self.world.pods:
             self.session.send(AddPod(pod))
         self.task = asyncio.ensure_future(self.session.run())
 
     async def _kill(self) -> None:
         """End probetui wherever it is, as SIGKILL does; nothing is tidied up."""
+        self.record.kill()
         self.task.cancel()
         with suppress(asyncio.CancelledError):
             await self.task
@@ -227,6 +252,7 @@ class _Run:
             self.world.counts["pods that did not end in time"] += 1
         self.session.stop()
         await self.task
+        self.record.end()
         await remove_session_pods(self.runtime, self.world.pods)
         self._look()
         left = [*self.engine.containers, *self.engine.sandboxes]

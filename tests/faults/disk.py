@@ -1,0 +1,188 @@
+"""A disk that is full, broken or late, and the record of one life on it."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from random import Random
+
+from probetui.cli.printing import NoteLevel, Notes
+from probetui.cli.session.outputs import _ReportingRecorder
+from probetui.cli.session.recording import make_header
+from probetui.drive.realtime import RealtimeSession
+from probetui.engine.inputs import Input
+from probetui.headless.follow import Follower
+from probetui.k8s.pod import Pod
+from probetui.kubelet.config import KubeletConfig
+from probetui.output_files import OutputFile
+from probetui.record.format import RecordContext
+from probetui.record.writer import (
+    FLUSH_SECONDS,
+    RECORD_KIND,
+    SUFFIX,
+    CompressedRecordWriter,
+    Recorder,
+    RecordWriter,
+)
+from tests.builders import START
+from tests.fakes import FakeClock
+
+LATEST_WRITE = timedelta(seconds=FLUSH_SECONDS + 0.1)
+"""What happened so long before is on the disk: a flush, and a notice."""
+
+_ERRORS = (errno.ENOSPC, errno.EIO, errno.EDQUOT)
+
+
+class FaultyFile(OutputFile):
+    """An output whose writes may be short or fail, as may its cutting and closing.
+
+    Attributes:
+        counts: what went wrong how often.
+        has_refused: an error was answered.
+        failed_at: up to when everything is in it, None for all.
+    """
+
+    def __init__(
+        self, path: Path, random: Random, clock: FakeClock, counts: Counter[str]
+    ) -> None:
+        super().__init__(path, RECORD_KIND)
+        self._random = random
+        self._clock = clock
+        self._is_dead = False
+        self._last_size = 0
+        self.counts = counts
+        self.has_refused = False
+        self.failed_at: datetime | None = None
+
+    def write(self, data: bytes) -> int:
+        if self._is_dead:
+            return len(data)
+        self._last_size = os.fstat(self._descriptor).st_size
+        chance = self._random.random()
+        if chance < 0.03:  # a signal came, or little space is left
+            self.counts["disk: short write"] += 1
+            return super().write(data[: self._random.randint(1, len(data))])
+        if chance < 0.033:  # some lives
+            self._fail("write failed")
+        return super().write(data)
+
+    def take_back(self, count: int) -> None:
+        if self._is_dead:
+            return
+        if count and self._random.random() < 0.3:
+            self._fail("cut failed")
+        super().take_back(count)
+
+    def close(self) -> None:
+        if self._is_dead:
+            return
+        self._is_dead = True
+        super().close()
+        if self._random.random() < 0.05:  # as on NFS, which is told of it late
+            self._fail("close failed")
+
+    def kill(self) -> None:
+        """End with the process, or with the machine, which loses the latest writes."""
+        if self._is_dead:
+            return
+        self._is_dead = True
+        size = os.fstat(self._descriptor).st_size
+        match self._random.choices(
+            ("whole", "torn", "tail lost", "tail empty"), weights=(6, 2, 1, 1)
+        )[0]:
+            case "torn" if size > self._last_size:
+                self._end_at(self._random.randint(self._last_size, size), "torn")
+            case "tail lost":
+                self._end_at(self._random.randint(0, size), "tail lost")
+            case "tail empty":  # its size was written, and its blocks were not
+                self._end_at(self._random.randint(0, size), "tail empty")
+                os.ftruncate(self._descriptor, size)
+            case _:
+                pass
+        super().close()
+
+    def _end_at(self, size: int, what: str) -> None:
+        self.counts[f"disk: {what}"] += 1
+        # Nothing is promised of what a machine had not written.
+        self.failed_at = START
+        os.ftruncate(self._descriptor, size)
+
+    def _fail(self, what: str) -> None:
+        self.counts[f"disk: {what}"] += 1
+        self.has_refused = True
+        self.failed_at = self.failed_at or self._clock.now()
+        number = self._random.choice(_ERRORS)
+        raise OSError(number, os.strerror(number))
+
+
+class RecordedLife:
+    """The record of a life of probetui, made as a session makes it.
+
+    Args:
+        path: the file; compressed if it is named so.
+        random: what goes wrong.
+        clock: that of the session.
+        counts: what went wrong how often.
+        config: the kubelet's settings.
+        pods: those of the session.
+
+    Attributes:
+        notes: what was said of it.
+        ended: it was closed as at the end of a session.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        random: Random,
+        clock: FakeClock,
+        counts: Counter[str],
+        config: KubeletConfig,
+        pods: Sequence[Pod],
+    ) -> None:
+        self.path = path
+        self._clock = clock
+        self.file = FaultyFile(path, random, clock, counts)
+        is_packed = path.name.endswith(SUFFIX)
+        kind = CompressedRecordWriter if is_packed else RecordWriter
+        context = RecordContext(clock.now(), {pod.uid: pod for pod in pods})
+        self.recorder = Recorder(kind(self.file, str(path), owned=True), context)
+        self.notes: list[str] = []
+        notes = Notes(quiet=False, show=lambda _level, text: self.notes.append(text))
+        self._sink = _ReportingRecorder(
+            self.recorder, notes, NoteLevel.WARNING, "recording stopped"
+        )
+        self.ended = False
+        self.sound_until = clock.now()
+        """Until when everything is to be in the file."""
+        self.recorder.begin(make_header((), "faulty", config, {}, show_secrets=False))
+
+    def follow(self, session: RealtimeSession) -> None:
+        """Record the journal of a session."""
+        self._session = session
+        self.follower = Follower(session, [self._sink], ends_with_pods=False)
+        self.follower.__enter__()
+
+    def on_input(self, item: Input | None, now: datetime) -> None:
+        """Record an input of the engine."""
+        self.recorder.note_input(item, now, len(self._session.journal))
+
+    def kill(self) -> None:
+        """End it with our process."""
+        self.file.kill()
+        self._judge()
+
+    def end(self) -> None:
+        """End it as a session does."""
+        self.follower.__exit__(None, None, None)
+        self.recorder.end("left", 0, self._clock.now())
+        self._sink.report_problem()
+        self.ended = True
+        self._judge()
+
+    def _judge(self) -> None:
+        self.sound_until = self.file.failed_at or self._clock.now()
