@@ -23,7 +23,7 @@ EXCEPTIONS = {
     "cli/lessons/__init__.py:(folder / f'{name}.yaml').read_bytes": "of this package",
     "cli/lessons/__init__.py:(folder / f'{name}.sim.yaml').read_bytes": "the same",
     "cli/cause_pages.py:(folder / f'{kind}.md').read_text": "the same",
-    "presentation/page/report.py:(files(__package__) / name).read_text": "the same",
+    "presentation/page/elements.py:(files(__package__) / name).read_text": "the same",
     "cli/web/server.py:(files(__package__) / name).read_bytes": "the same",
     "cli/web/server.py:(files(package) / path).read_bytes": "of textual-serve",
     "cli/session/outputs.py:path.open": "our own record, copied in blocks",

@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,64 @@ def test_csv_has_a_column_for_each_bound(
     (row,) = csv.DictReader(io.StringIO(out))
     assert (row["probe_kills_least"], row["probe_kills_most"]) == ("1", "1")
     assert row["not_ready_most"] == "30.0"
+
+
+class _Page(HTMLParser):
+    """The texts of a page by their elements."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: dict[str, list[str]] = {}
+        self._tag = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._tag = tag
+        if tag in {"th", "td", "h1"}:
+            self.texts.setdefault(tag, []).append("")
+
+    def handle_data(self, data: str) -> None:
+        if self._tag in self.texts:
+            self.texts[self._tag][-1] += data
+
+    def handle_endtag(self, tag: str) -> None:
+        self._tag = ""
+
+
+def test_a_page_has_the_table_below_its_sum(
+    store: str, manifest: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["fleet", "--prometheus", store, "-f", manifest, "-o", "html"]) == 0
+
+    text = capsys.readouterr().out
+    page = _Page()
+    page.feed(text)
+    assert text.startswith("<!DOCTYPE html>")
+    assert "default-src 'none'" in text
+    assert page.texts["h1"] == ["1 of 1 containers killed by probes"]
+    cells = dict(zip(page.texts["th"], page.texts["td"], strict=True))
+    assert cells["Workload"] == "Deployment/web"
+    assert (cells["Kills"], cells["Not ready"]) == ("1", "0s-30s")
+
+
+def test_hostile_names_in_a_page_stay_text(capsys: pytest.CaptureFixture[str]) -> None:
+    name = "<script>alert(1)</script>\x1b[2J"
+    labels = {**_NAMES, "pod": name}
+    states = [
+        ({**at, "pod": name}, values)
+        for at, values in (
+            _state("container_status_restarts_total", (35, 0), (95, 1)),
+            _state("container_status_ready", (35, 1), (95, 1)),
+        )
+    ]
+    with told_prometheus(
+        stored_answer({**labels, "pod_uid": "u"}, [], states)
+    ) as store:
+        assert run(["fleet", "--prometheus", store, "-o", "html"]) == 0
+
+    text = capsys.readouterr().out
+    assert "<script" not in text
+    assert "\x1b" not in text
+    assert "&lt;script&gt;alert(1)" in text
 
 
 def test_without_manifests_a_kill_is_only_possible(

@@ -128,9 +128,9 @@ class AskedTime(OptionGroup, section="Time"):
 class FleetOutput(OptionGroup, section="Output"):
     """How the containers are printed."""
 
-    output: Annotated[str, output_forms("table", "wide", "json", "yaml", "csv")] = (
-        "table"
-    )
+    output: Annotated[
+        str, output_forms("table", "wide", "json", "yaml", "csv", "html")
+    ] = "table"
     no_headers: Annotated[
         bool, Opt(is_rare=True, help="Do not print column headings.")
     ] = False
@@ -165,6 +165,7 @@ class FleetOptions(
     epilog=examples(
         "probetui fleet --prometheus http://127.0.0.1:9090 -f k8s/",
         "probetui fleet --prometheus http://127.0.0.1:9090 --since 7d -n shop -o json",
+        "probetui fleet --prometheus http://127.0.0.1:9090 -o html > fleet.html",
     ),
 )
 @takes_options

@@ -7,7 +7,7 @@ import csv
 import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -41,6 +41,7 @@ from probetui.drive.clocks import SystemClock, awake_ns
 from probetui.durations import format_age
 from probetui.k8s.probe import ProbeType
 from probetui.manifest.load import load_manifests
+from probetui.presentation.page.table import table_page
 from probetui.presentation.report import Document, Part, Table
 from probetui.safe_text import safe_line
 
@@ -174,14 +175,24 @@ class FleetReport:
 
     Args:
         rows: in any order.
+        containers: how many there are in the store, those that are well among them.
+        notes: which store and time that is, and what could not be answered.
         has_headings: whether the table has headings.
     """
 
-    def __init__(self, rows: Sequence[FleetRow], *, has_headings: bool) -> None:
+    def __init__(
+        self,
+        rows: Sequence[FleetRow],
+        containers: int,
+        notes: Sequence[str],
+        *,
+        has_headings: bool,
+    ) -> None:
         self.rows = sorted(
             rows,
             key=lambda row: (*(-part for part in row.weight), row.stored.name),
         )
+        self._containers, self._notes = containers, notes
         self._has_headings = has_headings
 
     def value(self) -> object:
@@ -189,14 +200,25 @@ class FleetReport:
         return [row.value() for row in self.rows]
 
     def parts(self, form: str) -> Iterator[Part]:
-        """Yield a table, or CSV."""
+        """Yield a table, CSV, or a page."""
         if form == "csv":
             yield Document(self._csv())
             return
-        yield Table(
-            [_cells(row, is_wide=form == "wide") for row in self.rows],
+        is_wide = form in {"wide", "html"}
+        table = Table(
+            [_cells(row, is_wide=is_wide) for row in self.rows],
             has_headings=self._has_headings,
         )
+        if form == "html":
+            yield Document(table_page("fleet", self._sentence(), self._notes, table))
+            return
+        yield table
+
+    def _sentence(self) -> str:
+        killed = sum(row.bounds.probe_kills.least > 0 for row in self.rows)
+        maybe = sum(row.bounds.probe_kills.most > 0 for row in self.rows) - killed
+        others = f", and {maybe} may have been" if maybe else ""
+        return f"{killed} of {self._containers} containers killed by probes{others}"
 
     def _csv(self) -> str:
         output = io.StringIO()
@@ -225,7 +247,14 @@ def print_fleet(options: FleetOptions) -> int:
     query = FleetQuery(begin, end, store_labels(options), options.namespace or "")
     with told_queries(clock, explains=options.explain_queries) as tell:
         store, rows = asyncio.run(_read(access, query, manifested, notes, tell))
-    emit(FleetReport(rows, has_headings=not options.no_headers), options.output)
+    times = " to ".join(
+        f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC" for at in (begin, end)
+    )
+    about = (f"{store.shown_url}, {times}", *store.holes)
+    emit(
+        FleetReport(rows, store.containers, about, has_headings=not options.no_headers),
+        options.output,
+    )
     length = format_age(timedelta(seconds=end - begin))
     if not rows:
         notes.note(

@@ -132,6 +132,7 @@ class FleetStore:
         query: what is asked.
 
     Attributes:
+        shown_url: of the store, without what may be secret.
         holes: what could not be answered, each once.
         containers: how many containers with probes there are at the end of the time.
         on_progress: called with how many of how many parts have been read.
@@ -139,6 +140,7 @@ class FleetStore:
 
     def __init__(self, client: StoreClient, query: FleetQuery) -> None:
         self._client = client
+        self.shown_url = client.shown_url
         self._query = query
         self._turns = asyncio.Semaphore(_QUERIES_AT_ONCE)
         self._matchers: dict[str, list[str]] = {}

@@ -1,16 +1,11 @@
 """A session as one page: the verdict, the lanes, the causes, and all that led to them.
 
-The page loads nothing and is read without scripts, which add a cursor and zoom. Its
-policy allows one style and one script, by their hashes, and nothing else: were a text
-taken for markup after all, it could neither run nor fetch anything.
+The page loads nothing and is read without scripts, which add a cursor and zoom.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Sequence
-from importlib.resources import files
 from xml.etree.ElementTree import Element
 
 from msgspec import Struct
@@ -28,7 +23,9 @@ from probetui.presentation.page.elements import (
     add,
     add_asset,
     add_data,
+    asset,
     html_of,
+    start_page,
     xml_of,
 )
 from probetui.presentation.page.lane_drawing import (
@@ -148,22 +145,10 @@ def report_page(report: SessionReport, record: str) -> str:
         report: what it shows.
         record: the packed record of the session.
     """
-    style = _asset("lanes.css") + _asset("report.css")
-    script = _asset("report.js")
-    root = Element("html", {"lang": "en"})
-    head = add(root, "head")
-    add(head, "meta", charset="utf-8")
-    policy = (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    add(head, "meta", http_equiv="Content-Security-Policy", content=policy)
-    add(head, "meta", name="viewport", content="width=device-width, initial-scale=1")
-    add(head, "meta", name="color-scheme", content="light dark")
+    style = asset("lanes.css") + asset("report.css")
+    script = asset("report.js")
     sentence, *reasons = report.verdict()
-    add(head, "title", f"probetui: {sentence}")
-    add_asset(head, "style", style)
-    body = add(root, "body")
+    root, body = start_page(f"probetui: {sentence}", style, script)
     main = add(body, "main")
     header = add(main, "header")
     add(header, "p", "probetui report", class_="program")
@@ -180,15 +165,6 @@ def report_page(report: SessionReport, record: str) -> str:
     add_data(body, DATA_TYPE, record)
     add_asset(body, "script", script)
     return REPORT_BEGINNING + html_of(root) + "\n"
-
-
-def _asset(name: str) -> str:
-    return (files(__package__) / name).read_text(encoding="utf-8")
-
-
-def _hash(content: str) -> str:
-    digest = hashlib.sha256(content.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
 def _section(parent: Element, name: str, title: str) -> Element:
@@ -346,7 +322,7 @@ def report_picture(report: SessionReport) -> str:
         },
     )
     add(root, "title", " ".join((sentence, *reasons)), id="verdict")
-    add_asset(root, "style", _asset("lanes.css"))
+    add_asset(root, "style", asset("lanes.css"))
     add(root, "rect", class_="ground", width="100%", height="100%")
     add(
         root,
