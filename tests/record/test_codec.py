@@ -290,6 +290,20 @@ def test_commands_of_the_user_and_notes_are_recorded() -> None:
     assert (note["text"], note["fault"]) == ("Docker is gone", True)
 
 
+def test_a_warning_about_a_pod_is_recorded_and_read_with_it() -> None:
+    note = NoteEntry(45, FAILED_AT, "warning: no probe", pod_uid="uid-web")
+
+    record = encode_entry(note, CONTEXT)
+
+    assert record["podUID"] == "uid-web"
+    assert decode_entries([read_back(note)]) == (note,)
+    # Lines of older versions have none.
+    del record["podUID"]
+    old = decode_line(encode_line(record))
+    assert old is not None
+    assert decode_entries([old]) == (replace(note, pod_uid=""),)
+
+
 def test_a_session_begins_with_what_it_takes_to_run_it_again() -> None:
     header = SessionHeader(
         probetui="0.1.0",

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from probetui.engine.snapshot import Snapshot
+from probetui.kubelet.journal import NoteEntry
 from probetui.tui.app import ProbetuiApp
 from probetui.tui.host_services import HostServices
 from probetui.tui.panes.container_table import ContainerTable
@@ -24,7 +25,7 @@ from tests.tui.fake_session import FakeSession
 from tests.tui.history_scenes import steady, stopping, waiting
 from tests.tui.reading_scenes import logs
 from tests.tui.scenes import empty, failing, gated, running
-from tests.tui.snapshots import a_snapshot
+from tests.tui.snapshots import DEMO, a_snapshot
 from tests.tui.test_containers import many, pods
 from tests.tui.test_events import an_event, numbers
 
@@ -392,3 +393,17 @@ async def test_a_tall_terminal_has_the_decision_trace_and_its_key_goes_there() -
         assert (trace.x, trace.y) == (events.x, events.bottom)
         assert trace.bottom == output.bottom
         assert "threshold 3" in screen_text(app)
+
+
+async def test_a_warning_of_the_start_marks_the_row_of_its_pod() -> None:
+    note = NoteEntry(1, failing().taken_at, "warning: no limits", pod_uid=DEMO.uid)
+    session = FakeSession(failing())
+    app = an_app(session)
+    async with app.run_test(size=SIZE) as pilot:
+        session.publish(failing(), note)
+        await pilot.pause()
+
+        assert "demo/liveness ~ " in line_with(app, "▌ demo/liveness")
+        assert "~" not in line_with(app, "shop/worker").split("Back-off")[0]
+        told = line_with(app, "no limits")
+        assert told.split()[1:] == ["demo", "!", "warning", "no", "limits"]

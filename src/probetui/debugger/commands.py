@@ -184,10 +184,14 @@ class Bookmark(Kind, frozen=True):
 
 
 class AddNote(Kind, frozen=True):
-    """Write a note of the program that runs the session into the journal."""
+    """Write a note of the program that runs the session into the journal.
+
+    `pod_uid` is that of the pod that it warns of, if any.
+    """
 
     text: str
     is_fault: bool = False
+    pod_uid: str = ""
 
 
 DebuggerCommand = (

@@ -114,8 +114,8 @@ class ProbeDebugger:
                 self._set_break_points(points, scope, now)
             case Bookmark(text):
                 self._turn.note(now, text, is_bookmark=True)
-            case AddNote(text, is_fault):
-                self._turn.note(now, text, is_fault=is_fault)
+            case AddNote(text, is_fault, pod_uid):
+                self._turn.note(now, text, is_fault=is_fault, pod_uid=pod_uid)
         self._turn.watch = self._watch if self._breakpoints.is_armed else None
 
     def journal_pause(self, now: datetime) -> None:

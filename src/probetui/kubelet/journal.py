@@ -413,7 +413,7 @@ class NoteEntry(Struct, frozen=True):
     """A note to the user, about the runtime or about probetui itself.
 
     `is_bookmark` marks the user's own note, `is_refusal` the answer to a command that
-    was not carried out.
+    was not carried out. `pod_uid` is that of the pod that it warns of, if any.
     """
 
     sequence: int
@@ -422,6 +422,7 @@ class NoteEntry(Struct, frozen=True):
     is_fault: bool = False
     is_bookmark: bool = False
     is_refusal: bool = False
+    pod_uid: str = ""
 
 
 class ListenersEntry(Struct, frozen=True):

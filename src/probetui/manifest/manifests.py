@@ -56,6 +56,23 @@ class LoadedPod(Struct, frozen=True):
     conditions: tuple[PodCondition, ...] = ()
 
 
+def pod_of(loaded: Iterable[LoadedPod], problem: Problem) -> Pod | None:
+    """Return the pod in whose document a problem is, None if it is in no pod's."""
+    before = [
+        pod
+        for pod in loaded
+        if pod.position.file == problem.file and pod.position.line <= problem.line
+    ]
+    nearest = max(before, key=lambda pod: pod.position.line, default=None)
+    if nearest is None:
+        return None
+    data = nearest.source.data
+    text = data if isinstance(data, str) else data.decode(errors="replace")
+    between = text.splitlines()[nearest.position.line - 1 : problem.line - 1]
+    is_elsewhere = any(line.startswith("---") for line in between)
+    return None if is_elsewhere else nearest.pod
+
+
 class LoadedConfigObject(Struct, frozen=True):
     """A ConfigMap or Secret with its position."""
 

@@ -535,7 +535,8 @@ class UserRecord(CommonFields, frozen=True, kw_only=True, tag="user"):
 class NoteRecord(CommonFields, frozen=True, kw_only=True, tag="note"):
     """A note for the user; a bookmark is the user's own.
 
-    A refusal is the answer to a command that was not carried out.
+    A refusal is the answer to a command that was not carried out. `podUID` is that of
+    the pod that it warns of; records of older versions have none.
     """
 
     entry: ClassVar = NoteEntry
@@ -543,6 +544,7 @@ class NoteRecord(CommonFields, frozen=True, kw_only=True, tag="note"):
     fault: Annotated[bool, At("is_fault")]
     bookmark: Annotated[bool, At("is_bookmark")] = False
     refusal: Annotated[bool, At("is_refusal")] = False
+    pod_uid: str = field(default="", name="podUID")
 
 
 class ListenersRecord(PodFields, frozen=True, kw_only=True, tag="listeners"):

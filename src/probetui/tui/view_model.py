@@ -53,6 +53,9 @@ class ViewModel(Struct, frozen=True):
     kills: tuple[str, ...] = ()
     """Kills by probes just now, since the last one; none without notifications."""
 
+    warned: frozenset[str] = frozenset()
+    """The UIDs of the pods of whose manifests the program warned."""
+
     has_several_containers: bool = True
     """Whether there is or was more than one container."""
 
@@ -100,6 +103,7 @@ class SessionObserver:
             self._past,
             self._acts,
             self._kills,
+            self._log.warned,
             len(self._containers) > 1,
         )
 

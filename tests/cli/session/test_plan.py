@@ -293,24 +293,27 @@ def plan_of_a_file(text: str, *args: str) -> RunPlan:
     )
 
 
-def test_the_screen_shows_the_warnings_about_manifests_that_it_covers() -> None:
-    no_probe, unknown = covered_warnings(plan_of_a_file(TYPO))
+def test_warnings_about_a_pod_stand_in_its_row_and_not_over_the_screen() -> None:
+    planned = plan_of_a_file(TYPO)
+    pods = [planned.manifests.pod_of(problem) for problem in planned.manifests.warnings]
 
-    assert no_probe == (
-        "pod.yaml:4:1: spec: no container has a probe, nothing will be probed"
-    )
-    assert unknown == (
-        'pod.yaml:6:28: spec.containers[0].livenesProbe: unknown field "livenesProbe" '
-        '(did you mean "livenessProbe"?)'
-    )
+    assert [*covered_warnings(planned)] == []
+    assert pods == [*planned.pods] * 2
 
 
-def test_of_many_warnings_the_screen_shows_some_and_counts_the_others() -> None:
-    more = TYPO.replace("livenesProbe: {},", "livenesProbe: {}, a: 1, b: 2,")
+OTHER = """
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, lables: {}, a: 1, b: 2, c: 3, d: 4}
+"""
 
-    *_, last = covered_warnings(plan_of_a_file(more))
 
-    assert last == "2 more warnings: see the events"
+def test_the_screen_shows_warnings_about_no_pod_and_counts_the_others() -> None:
+    first, *_, last = covered_warnings(plan_of_a_file(POD + OTHER))
+
+    assert 'unknown field "lables"' in first
+    assert last.endswith("more warnings: see the events")
 
 
 def test_quiet_shows_no_warning_on_the_screen_either() -> None:

@@ -460,3 +460,17 @@ def test_an_instance_that_printed_nothing_has_no_line_for_it() -> None:
     entry = LastOutputEntry(2, NOW, "uid-demo", "app", FIRST, 0, ())
 
     assert EventLog(RULES).add_entry(entry, NAMES) is None
+
+
+def test_a_warning_about_a_pod_names_it() -> None:
+    log = EventLog(RULES)
+    note = NoteEntry(2, NOW, "warning: pod.yaml:4:1: no probe", pod_uid="uid-demo")
+    line = log.add_entry(note, NAMES)
+
+    assert line is not None
+    assert (line.object, line.reason, line.message) == (
+        "demo",
+        "warning",
+        "pod.yaml:4:1: no probe",
+    )
+    assert log.warned == {"uid-demo"}

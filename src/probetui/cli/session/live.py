@@ -538,7 +538,9 @@ class _LiveSession:
         from probetui.cli.session.screen import show_screen
 
         for problem in plan.manifests.warnings:
-            session.send(AddNote(f"{NoteLevel.WARNING}: {problem}"))
+            pod = plan.manifests.pod_of(problem)
+            pod_uid = "" if pod is None else pod.uid
+            session.send(AddNote(f"{NoteLevel.WARNING}: {problem}", pod_uid=pod_uid))
         save = self._outputs.saver(follower.drain)
         record = self._outputs.record_so_far(follower.drain)
         try:

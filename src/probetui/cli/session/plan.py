@@ -43,7 +43,12 @@ from probetui.k8s.pod import Container, Pod, PullPolicy
 from probetui.k8s.service import Service
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
-from probetui.manifest.manifests import LoadedConfigObject, LoadedPod, Manifests
+from probetui.manifest.manifests import (
+    LoadedConfigObject,
+    LoadedPod,
+    Manifests,
+    pod_of,
+)
 from probetui.manifest.problem import Problem
 from probetui.record.writer import RecordWriter
 
@@ -103,6 +108,10 @@ class SessionManifests(Struct, frozen=True):
     warnings: tuple[Problem, ...] = ()
     source: ManifestOptions | None = None
     reader: SourceReader | None = None
+
+    def pod_of(self, problem: Problem) -> Pod | None:
+        """Return the pod that a problem is about, None if it is about no pod."""
+        return pod_of(self.loaded, problem)
 
 
 NO_MANIFESTS = SessionManifests()

@@ -212,8 +212,14 @@ def _cover_page(page: OpenLesson, tab: Tab | None) -> None:
 
 
 def covered_warnings(plan: Plan) -> Iterator[str]:
-    """Yield the first warnings about the manifests; the events have all of them."""
-    warnings = plan.manifests.warnings
+    """Yield the first warnings about manifests of no pod; the events have all of them.
+
+    Those about a pod stand in its row.
+    """
+    manifests = plan.manifests
+    warnings = [
+        problem for problem in manifests.warnings if manifests.pod_of(problem) is None
+    ]
     yield from map(str, warnings[:_MOST_WARNINGS])
     if (more := len(warnings) - _MOST_WARNINGS) > 0:
         yield f"{more} more warning{'' if more == 1 else 's'}: see the events"

@@ -129,9 +129,11 @@ class TurnBuilder:
         *,
         is_fault: bool = False,
         is_bookmark: bool = False,
+        pod_uid: str = "",
     ) -> None:
-        """Write a note for the user, or a bookmark of the user."""
-        entry = NoteEntry(self.next_sequence(), now, text, is_fault, is_bookmark)
+        """Write a note for the user, maybe about a pod, or a bookmark of the user."""
+        sequence = self.next_sequence()
+        entry = NoteEntry(sequence, now, text, is_fault, is_bookmark, pod_uid=pod_uid)
         self.write(entry)
 
     def refuse(self, now: datetime, text: str) -> None:

@@ -84,6 +84,7 @@ _IN_A_STATUS = {
     StateField.RESULT,
     StateField.PHASE,
 }
+_WARNING = "warning"
 _GONE = "the pod has ended for good: nothing of it runs"
 _KEPT_TO_ITSELF = {*_IN_A_STATUS, StateField.EXEC}
 
@@ -159,6 +160,8 @@ class EventLog:
         self.cluster = ClusterEvents()
         self.warnings = 0
         self.normals = 0
+        self.warned: frozenset[str] = frozenset()
+        """The UIDs of the pods of whose manifests the program warned."""
 
     def add_entry(
         self,
@@ -196,11 +199,7 @@ class EventLog:
             case DryRunEntry():
                 return _dry_run(entry, names)
             case NoteEntry():
-                role = Role.ERROR if entry.is_fault else Role.MUTED
-                reason = "bookmark" if entry.is_bookmark else ""
-                return EventLine(
-                    entry.sequence, entry.at, "note", reason, "", entry.text, "", role
-                )
+                return self._note(entry, names)
             case ListenersEntry():
                 return _line(entry, names, "state", "refused", refusal_text(entry))
             case FindingEntry(rule=rule):
@@ -217,6 +216,24 @@ class EventLog:
                 return _line(entry, names, "state", "gone", _GONE, Role.PLAIN)
             case _:
                 return None
+
+    def _note(self, entry: NoteEntry, names: Mapping[str, str]) -> EventLine:
+        role = Role.ERROR if entry.is_fault else Role.MUTED
+        reason, text = "bookmark" if entry.is_bookmark else "", entry.text
+        if entry.pod_uid:
+            self.warned |= {entry.pod_uid}
+            role, reason = Role.WARNING, _WARNING
+            text = text.removeprefix(f"{_WARNING}: ")
+        return EventLine(
+            entry.sequence,
+            entry.at,
+            "note",
+            reason,
+            names.get(entry.pod_uid, ""),
+            text,
+            role=role,
+            pod_uid=entry.pod_uid,
+        )
 
     def _threads_of(self, container: tuple[str, str]) -> _Threads:
         return self._containers.setdefault(container, _Threads())

@@ -135,6 +135,8 @@ class ContainerRows(Struct, frozen=True):
     ellipsis: str
     listed: ListedNames
     lane_view: LaneView | None = None
+    warned: frozenset[str] = frozenset()
+    """The UIDs of pods with a warning, which their rows are marked with."""
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -198,20 +200,21 @@ class ContainerRows(Struct, frozen=True):
             probe_rooms=tuple(widths.get(column.heading, 0) for column in _PROBES),
         )
         tag = f" {cells.kind}" if cells.kind else ""
+        warning = f" {self.view.marks.warning}" if pod.pod.uid in self.warned else ""
         label = Span(self._name(pod, cells.name), role)
-        if len(label.text + tag) > self._room_for_name:
+        if len(label.text + warning + tag) > self._room_for_name:
             tag = ""
+        name = line(label, Span(warning, Role.WARNING), muted(tag))
         if self.lane_view is not None:
             lanes = self.lane_view
             cursor = lanes.cursor if is_selected else None
             cells_of = lanes.cells(pod, container).container
             lane = lane_line(cells_of, lanes.marks, cursor)
-            name = line(label, muted(tag))
             lead = line(" ", *marker)
             past = lanes.state(pod, container)
             state = cells.state if past is None else past
             return self._row((lead, name, state, cells.restarts, lane), also)
-        texts: list[Line] = [line(" ", *marker), line(label, muted(tag)), cells.state]
+        texts: list[Line] = [line(" ", *marker), name, cells.state]
         texts += [cells.restarts, EMPTY]
         texts += [cells.last_exit] if _LAST_EXIT.heading in widths else []
         texts += [

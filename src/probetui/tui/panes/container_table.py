@@ -172,6 +172,8 @@ class ContainerTable(Pane):
         self._before_filter: ContainerKey | None = None
         """The container to select again when the filter keeps it."""
         self.follows_trouble = False
+        self.warned: frozenset[str] = frozenset()
+        """The UIDs of the pods of whose manifests the program warned."""
         self._total = self._unfolded_rows = 0
         self._searchable: dict[ContainerKey, tuple[PodSnapshot, bool]] = {}
         self.sought = Filter()
@@ -521,6 +523,7 @@ class ContainerTable(Pane):
             self.ellipsis,
             self._listed,
             self.lane_view,
+            self.warned,
         )
 
     def _forget_rows(self, rows: ContainerRows) -> None:
@@ -709,6 +712,7 @@ class ContainerTable(Pane):
             ),
             default=0,
         )
+        longest += 2 if self.warned else 0
         return ListedNames(longest, frozenset(ProbeType) - used)
 
     def _line_at(self, place: tuple[int, int]) -> ListLine:

@@ -214,6 +214,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         self._show_goals(view_model)
         self._look_back()
         self._containers.follows_trouble = self._follows_trouble
+        self._containers.warned = view_model.warned
         self._containers.show(snapshot.pods, view)
         has_others = any(
             len(container.probes) > 1
