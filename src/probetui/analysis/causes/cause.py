@@ -114,12 +114,14 @@ class OutlookEvent(StrEnum):
     CREATED = "created"
     STARTED = "started"
     READY = "ready"
+    NOT_READY = "not-ready"
     RESTARTED = "restarted"
     PULLED_AGAIN = "pulled-again"
     TRIED_AGAIN = "tried-again"
     KILLED = "killed"
     SIGKILL = "sigkill"
     STOPPED = "stopped"
+    NOTHING = "nothing"
 
 
 class OutlookCondition(StrEnum):
@@ -147,6 +149,7 @@ class Outlook(Struct, frozen=True):
         condition: what must happen first, None if it comes by itself.
         count: how many successes or failures.
         probe: whose.
+        is_at_resync: a kill comes with the next resync of the pod, not at once.
     """
 
     what: OutlookEvent
@@ -155,6 +158,7 @@ class Outlook(Struct, frozen=True):
     condition: OutlookCondition | None = None
     count: int = 0
     probe: ProbeType | None = None
+    is_at_resync: bool = False
 
 
 class Remedy(Struct, frozen=True):

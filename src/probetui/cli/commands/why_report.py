@@ -214,7 +214,8 @@ def _instant(text: str | None, recording: Recording) -> datetime:
 
 
 def _load_session(recording: Recording, now: datetime) -> _RecordedSession:
-    rules = _rules(recording)
+    config = _config(recording)
+    rules = config.rules
     pods = _pods(recording, rules)
     entries = recording.entries
     entries = entries[: bisect_right(entries, now, key=lambda entry: entry.at)]
@@ -227,7 +228,13 @@ def _load_session(recording: Recording, now: datetime) -> _RecordedSession:
         for uid, (namespace, name) in recording.pods.items()
     }
     reach = recorded_runtime(recording.session.options).reach
-    view = View(TimeFormatter(now, started_at), mask=mask, reach=reach, rules=rules)
+    view = View(
+        TimeFormatter(now, started_at),
+        mask=mask,
+        acts=config.kills,
+        reach=reach,
+        rules=rules,
+    )
     names = pod_names(known.values())
     return _RecordedSession(pods, recording.pods, names, past, view)
 
@@ -261,18 +268,18 @@ def _started_with(recording: Recording) -> str:
     return f"{program}; the session began at {began}"
 
 
-def _rules(recording: Recording) -> KubeletRules:
-    """Return the rules of the kubelet that a session had.
+def _config(recording: Recording) -> KubeletConfig:
+    """Return the settings of the kubelet that a session had.
 
     Raises:
-        RecordError: there are no such rules.
+        RecordError: they are damaged, or there are no rules of its version.
     """
     try:
-        config = decode_value(KubeletConfig, recording.session.config)
-        rules: KubeletRules = config.rules
+        config: KubeletConfig = decode_value(KubeletConfig, recording.session.config)
+        _ = config.rules
     except (UsageError, ValueError) as error:
         raise RecordError(f"the session record is damaged: {error}") from error
-    return rules
+    return config
 
 
 def _pods(recording: Recording, rules: KubeletRules) -> dict[str, Pod]:

@@ -6,16 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from probetui.analysis.causes.answer import WELL
-from probetui.analysis.causes.cause import (
-    Cause,
-    Outlook,
-    OutlookCondition,
-    OutlookEvent,
-    WhyAnswer,
-)
+from probetui.analysis.causes.cause import Cause, WhyAnswer
 from probetui.analysis.causes.kinds import CauseKind
 from probetui.analysis.causes.pages import page_of
 from probetui.kubelet.journal import HookType
+from probetui.presentation.cause.outlook import outlook_sentences
 from probetui.presentation.cause.predicates import (
     Words,
     is_being_stopped,
@@ -320,75 +315,3 @@ def _instance_of(end: Cause) -> str:
 def _outlook(answer: WhyAnswer, view: View) -> Iterator[str]:
     if answer.outlook is not None:
         yield from outlook_sentences(answer.outlook, view)
-
-
-def outlook_sentences(outlook: Outlook, view: View) -> Iterator[str]:
-    """Yield what comes next, with a full stop."""
-    if outlook.condition is None:
-        yield f"It {_EVENTS[outlook.what]}{_when(outlook, view)}."
-        return
-    yield _CONDITIONS[outlook.condition](outlook, view)
-
-
-_EVENTS: Mapping[OutlookEvent, str] = {
-    OutlookEvent.CREATED: "is created",
-    OutlookEvent.STARTED: "counts as started",
-    OutlookEvent.READY: "is ready",
-    OutlookEvent.RESTARTED: "is restarted by the next sync of its pod",
-    OutlookEvent.PULLED_AGAIN: "is pulled again, with back-off",
-    OutlookEvent.TRIED_AGAIN: "is tried again by the next syncs of its pod",
-    OutlookEvent.KILLED: "is killed",
-    OutlookEvent.SIGKILL: "gets SIGKILL",
-    OutlookEvent.STOPPED: "is stopped",
-}
-
-
-def _when(outlook: Outlook, view: View) -> str:
-    earliest, latest = outlook.earliest, outlook.latest
-    if earliest is None or latest is None:
-        return ""
-    if view.now > latest:
-        return ", which is late"
-    stamp = view.times.stamp
-    return f", between {stamp(earliest)} and {stamp(latest)}"
-
-
-def _after_successes(outlook: Outlook, _view: View) -> str:
-    count = outlook.count
-    times = "One success" if count == 1 else f"{count} successes in a row"
-    probe = "" if outlook.probe is None else f" of its {outlook.probe.lower()} probe"
-    after = {
-        OutlookEvent.STARTED: (
-            "and it counts as started; its other probes wait for that"
-        ),
-        OutlookEvent.READY: "and it is ready; no failure of this probe restarts it",
-    }
-    return f"{times}{probe}, {after[outlook.what]}."
-
-
-def _after_failures(outlook: Outlook, _view: View) -> str:
-    count = outlook.count
-    times = "One more failure" if count == 1 else f"{count} more failures in a row"
-    return f"{times}, and it is killed."
-
-
-def _after_the_cause(outlook: Outlook, _view: View) -> str:
-    return f"It {_EVENTS[outlook.what]} once that is over."
-
-
-def _if_it_runs(outlook: Outlook, view: View) -> str:
-    at = "" if outlook.earliest is None else view.times.stamp(outlook.earliest)
-    return f"SIGKILL follows at {at}, unless it has ended by then."
-
-
-def _if_somebody_acts(_outlook: Outlook, _view: View) -> str:
-    return "Nothing changes by itself: somebody must act."
-
-
-_CONDITIONS = {
-    OutlookCondition.SUCCESSES: _after_successes,
-    OutlookCondition.FAILURES: _after_failures,
-    OutlookCondition.CAUSE_ENDS: _after_the_cause,
-    OutlookCondition.STILL_RUNS: _if_it_runs,
-    OutlookCondition.SOMEBODY_ACTS: _if_somebody_acts,
-}

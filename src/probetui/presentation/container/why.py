@@ -28,9 +28,9 @@ from probetui.kubelet.prober.gates import short_id
 from probetui.presentation.cause.answer import (
     end_sentences,
     explain_answer,
-    outlook_sentences,
     page_command,
 )
+from probetui.presentation.cause.outlook import outlook_sentences
 from probetui.presentation.cause.restart import (
     next_window_sentences,
     restart_sentences,

@@ -30,7 +30,8 @@ from probetui.kubelet.journal import (
     HookType,
     LastOutputEntry,
 )
-from probetui.presentation.cause.answer import outlook_sentences, past_words
+from probetui.presentation.cause.answer import past_words
+from probetui.presentation.cause.outlook import outlook_sentences
 from probetui.presentation.cause.predicates import Words, predicate
 from probetui.presentation.container.why import report_explanations, why_report
 from probetui.presentation.container.why_ticket import short_lines, ticket_lines

@@ -189,6 +189,7 @@ class PlainLines:
         self._started_at = started_at
         self._is_verbose = is_verbose
         self._mask = mask or Mask()
+        self._acts = acts
         self._view = View.timeless(self._mask, rules=rules)
         self._pods: dict[str, Pod] = {}
         self._names: dict[str, str] = {}
@@ -203,7 +204,7 @@ class PlainLines:
         started_at = self._started_at or now
         form = TimeFormat.WALL if self._started_at is None else TimeFormat.SINCE_START
         times = TimeFormatter(now, started_at, form)
-        return View(times, mask=self._mask, rules=self._rules)
+        return View(times, mask=self._mask, acts=self._acts, rules=self._rules)
 
     def register_pods(self, pods: Iterable[Pod]) -> None:
         """Add pods; they keep their names when they are gone."""

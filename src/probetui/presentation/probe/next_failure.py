@@ -1,4 +1,8 @@
-"""Format the forecast of a probe's next failure: for the screen and for plain lines."""
+"""Format the forecast of a probe's next failure: for the screen and for plain lines.
+
+These are the words of a column, `next failure`, and no sentences: what a run of
+failures comes to is an `Outlook`, which `presentation.cause.outlook` tells.
+"""
 
 from __future__ import annotations
 

@@ -1,15 +1,21 @@
-"""The verdict on a probe: a word, a sentence, a meter and a tone."""
+"""The verdict on a probe: a word, a sentence, a meter and a tone.
+
+What comes next is an `Outlook` in the words of `presentation.cause.outlook`; the
+sentences of this module say what the next tick does, such as that it is due.
+"""
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from probetui.analysis.causes.cause import Outlook, OutlookCondition, OutlookEvent
+from probetui.analysis.causes.outlook import outlook_of_failures
 from probetui.analysis.next_failure import FailureEffect, NextFailure
-from probetui.analysis.timing import HELD_FOR, LATEST_RESYNC
+from probetui.analysis.timing import HELD_FOR
 from probetui.durations import format_age, format_countdown
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot, ProbeSnapshot
 from probetui.k8s.pod import Pod
@@ -19,15 +25,12 @@ from probetui.kubelet.journal import PROBE_CAUSES, Skip
 from probetui.kubelet.kuberuntime.grace_period import GracePeriod
 from probetui.kubelet.outcome import Result
 from probetui.kubelet.prober.prober import MAX_PROBE_RETRIES
-from probetui.presentation.container.back_off import (
-    AT_NEXT_SYNC,
-    format_due,
-    range_of_wait,
-)
+from probetui.presentation.cause.outlook import brief_event, brief_outlook
+from probetui.presentation.container.back_off import range_of_wait
 from probetui.presentation.container.status_lines import format_waiting, unprobed_text
 from probetui.presentation.container.table import WAITING_IN_TROUBLE
 from probetui.presentation.probe.endpoints import endpoints_text
-from probetui.presentation.probe.next_failure import next_failure_of
+from probetui.presentation.probe.next_failure import format_effect, next_failure_of
 from probetui.presentation.probe.state import (
     is_running_towards_change,
     is_startup_done,
@@ -180,10 +183,10 @@ def _stopping(container: ContainerSnapshot, view: View, width: int) -> ProbeVerd
     left = max(stopping.since + grace - view.now, timedelta())
     word = "KILLING" if stopping.by in PROBE_CAUSES else "STOPPING"
     meter = _wait_meter(left, grace, f"{grace // _SECOND}s", view, width)
-    sentence = f"SIGKILL in {format_countdown(left)} unless it exits"
-    if not left:
-        sentence = "SIGKILL: the grace period is over"
-    return ProbeVerdict(word, Tone.KILL, sentence, meter)
+    outlook = Outlook(
+        OutlookEvent.SIGKILL, view.now + left, condition=OutlookCondition.STILL_RUNS
+    )
+    return ProbeVerdict(word, Tone.KILL, brief_outlook(outlook, view), meter)
 
 
 def _waiting_in_backoff(
@@ -194,9 +197,9 @@ def _waiting_in_backoff(
     assert backoff.until is not None  # noqa: S101  # the caller's condition
     left = backoff.until - view.now
     meter = _wait_meter(left, backoff.window, format_age(backoff.window), view, width)
-    due = range_of_wait(backoff, view.rules)
-    sentence = f"restart {AT_NEXT_SYNC if due is None else format_due(due, view.now)}"
-    return ProbeVerdict("BACK-OFF", Tone.KILL, sentence, meter)
+    due = range_of_wait(backoff, view.rules) or ()
+    outlook = Outlook(OutlookEvent.RESTARTED, *due)
+    return ProbeVerdict("BACK-OFF", Tone.KILL, brief_outlook(outlook, view), meter)
 
 
 def _wait_meter(
@@ -385,44 +388,42 @@ def _in_a_row(probe: ProbeSnapshot, width: int) -> Line:
 
 
 def _effect_at_threshold(probe: ProbeSnapshot, failure: NextFailure, view: View) -> str:
+    """Return what a run of failures comes to, or why that is nothing."""
     if probe.muted or failure.at_threshold is FailureEffect.MUTED:
         return "no action (muted)"
-    if probe.key.probe_type is ProbeType.READINESS:
-        return "not ready"
-    if failure.at_threshold is FailureEffect.POD_DELETED:
-        return "no action: the pod is being deleted"
-    if failure.at_resync:
-        return f"kill up to {format_age(LATEST_RESYNC)} later"
-    return "kill" if view.acts else "would kill (watch only)"
+    outlook = outlook_of_failures(failure)
+    if outlook.what is OutlookEvent.NOTHING:
+        return format_effect(replace(failure, effect=failure.at_threshold))
+    return brief_event(outlook, view)
 
 
 def _sentence_of_failures(
     probe: ProbeSnapshot, failure: NextFailure, view: View
 ) -> str:
-    more = failure.threshold - failure.run + 1
+    outlook = outlook_of_failures(failure)
     effect = _effect_at_threshold(probe, failure, view)
     if probe.run_doubt:
         effect += " at the latest"
-    if more <= 1 and probe.is_result_held:
+    if outlook.count == 1 and probe.is_result_held:
         return f"{effect} on resume: the failure is paused"
-    if more <= 1 and probe.in_flight_since is not None:
-        return f"{effect} if the probe under way fails ({_spent(probe, view)})"
-    probes = f"the next {more} probes fail"
-    if more <= 1:
-        probes = f"{_next_probe(probe, view)} fails"
-    if failure.at_resync:
-        return f"{effect}, if {probes}"
-    return f"{effect}{_time_until(probe, more, view)} if {probes}"
+    if outlook.count == 1 and probe.in_flight_since is not None:
+        under_way = brief_outlook(
+            outlook, view, what=effect, which="the probe under way"
+        )
+        return f"{under_way} ({_spent(probe, view)})"
+    outlook = outlook_of_failures(failure, _time_of_last(probe, outlook.count, view))
+    return brief_outlook(outlook, view, what=effect, which=_next_probe(probe, view))
 
 
 def _sentence_of_successes(probe: ProbeSnapshot, limit: int, view: View) -> str:
     more = limit - probe.result_run
-    kind = probe.key.probe_type
-    state = "ready" if kind is ProbeType.READINESS else "healthy"
-    probes = f"{_next_probe(probe, view)} succeeds"
-    if more > 1:
-        probes = f"the next {more} probes succeed"
-    return f"{state}{_time_until(probe, more, view)} if {probes}"
+    outlook = Outlook(
+        OutlookEvent.READY,
+        _time_of_last(probe, more, view),
+        condition=OutlookCondition.SUCCESSES,
+        count=more,
+    )
+    return brief_outlook(outlook, view, which=_next_probe(probe, view))
 
 
 def _next_probe(probe: ProbeSnapshot, view: View) -> str:
@@ -431,14 +432,11 @@ def _next_probe(probe: ProbeSnapshot, view: View) -> str:
     return "the probe that is due" if is_due else "the next probe"
 
 
-def _time_until(probe: ProbeSnapshot, more: int, view: View) -> str:
-    """Format the time to the last of the next `more` probes: ` in 3.1s`."""
+def _time_of_last(probe: ProbeSnapshot, more: int, view: View) -> datetime | None:
+    """Return when the last of the next `more` probes is due, None if unknown."""
     if probe.next_tick_at is None or _is_held(probe, view):
-        return ""
-    at = probe.next_tick_at + (more - 1) * probe.probe.period_seconds * _SECOND
-    if at <= view.now:
-        return ""
-    return f" in {format_countdown(at - view.now)}"
+        return None
+    return probe.next_tick_at + (more - 1) * probe.probe.period_seconds * _SECOND
 
 
 def _when(probe: ProbeSnapshot, view: View) -> str:
