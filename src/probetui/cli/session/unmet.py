@@ -6,7 +6,7 @@ from probetui.cli.printing import Notes
 from probetui.drive.session import Session
 from probetui.headless.condition import ConditionWatch
 from probetui.headless.follow import EndCondition
-from probetui.presentation.cause.obstacle import unmet_clauses
+from probetui.presentation.cause.obstacle import state_clauses
 from probetui.presentation.plain.steps import step_view
 from probetui.record.masking import Mask
 
@@ -23,5 +23,5 @@ def note_obstacles(
     snapshot = session.snapshot
     pods = [shown.pod for shown in snapshot.pods]
     view = step_view(snapshot, mask)
-    for text in unmet_clauses(watch.unmet(), session.journal, pods, view):
+    for text in state_clauses(watch.unmet(), session.journal, pods, view):
         notes.note(text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct
@@ -27,7 +27,7 @@ from probetui.headless.cases.result import ExpectationResult, Failure, Outcome
 from probetui.headless.condition import Condition, ConditionKind, ConditionWatch
 from probetui.headless.verdict import EXIT_NO, EXIT_OK, Verdict
 from probetui.k8s.event import EventType
-from probetui.k8s.pod import Pod
+from probetui.k8s.pod import Container, Pod
 from probetui.k8s.pod_names import find_pods
 from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.k8s.runtime import ContainerID
@@ -42,7 +42,7 @@ from probetui.kubelet.journal import (
     UserEntry,
 )
 from probetui.kubelet.outcome import Result
-from probetui.presentation.cause.obstacle import unmet_clauses
+from probetui.presentation.cause.obstacle import state_clauses
 from probetui.presentation.plain.lines import PlainLines
 
 _KEPT = 400
@@ -56,10 +56,7 @@ _NO_ONE_OFF = {Relation.EQUAL, Relation.AT_MOST, Relation.LESS}
 """Relations that a count which only grows cannot regain once it is too large."""
 
 
-_DECIDING = {
-    ConditionKind.KILLED: {ProbeType.LIVENESS, ProbeType.STARTUP},
-}
-"""The probes that decide a condition; the report of any other names all probes."""
+_KILLING = (ProbeType.STARTUP, ProbeType.LIVENESS)
 
 
 _OF_STATES = (ProbeType.READINESS, ProbeType.STARTUP)
@@ -130,7 +127,6 @@ class CaseProgress:
         self._ending: dict[tuple[str, str], ContainerID | None] = {}
         self._recent: deque[JournalEntry] = deque(maxlen=_KEPT)
         self._journal: deque[JournalEntry] = deque(maxlen=_KEPT_FOR_CAUSES)
-        self._ticks: dict[ProbeKey, TickEntry] = {}
         self._longest_runs: dict[ProbeKey, int] = {}
         self._send: Callable[[CaseCommand], object] = _send_nowhere
         self._began_at: datetime | None = None
@@ -325,7 +321,6 @@ class CaseProgress:
         """Record what tells whether an action was done, and what explains a failure."""
         match entry:
             case TickEntry() if entry.attempts or entry.overridden.injected:
-                self._ticks[entry.key] = entry
                 place = entry.key[:2]
                 if self._ending.get(place) == entry.container_id and (
                     entry.stored.after is Result.SUCCESS
@@ -479,45 +474,50 @@ class CaseProgress:
             return f"{kind}{reason}: not once{self._state_words(expected)}"
         if expected.is_negated or (watch.holds and needs_loss(step, expected)):
             return f"it was {kind} all the time"
-        return "; ".join(self._causes(watch)) or f"not {kind}"
+        return "; ".join(self._clauses(watch.unmet())) or f"not {kind}"
 
-    def _causes(self, watch: ConditionWatch) -> Iterator[str]:
-        """Return why each container is not in the state that is waited for."""
+    def _clauses(
+        self, containers: Iterable[tuple[Pod, Container]], *, tells_ready: bool = False
+    ) -> Iterator[str]:
+        """Return why each container is as it is."""
         journal = [*self._journal]
         now = journal[-1].at if journal else self.began_at
         view = self._lines(self.began_at).view(now)
-        return unmet_clauses(watch.unmet(), journal, self._pods, view)
+        return state_clauses(
+            containers, journal, self._pods, view, tells_ready=tells_ready
+        )
 
     def _state_words(self, expected: Expectation) -> str:
-        """Describe the containers of a target, with their probes; empty if none is."""
-        descriptions = list(self._describe_target(expected.condition))
-        return f": {'; '.join(descriptions)}" if descriptions else ""
-
-    def _describe_target(self, condition: Condition) -> Iterator[str]:
-        target = condition.target
+        """Describe the containers of a target; empty if there is none."""
+        target = expected.condition.target
         pods, name = find_pods(target, self._pods) if target else (self._pods, "")
-        for pod in pods:
-            for container in pod.all_containers():
-                if name in {"", container.name}:
-                    yield from self._describe_container(
-                        pod, container.name, _DECIDING.get(condition.kind)
-                    )
+        containers = [
+            (pod, container)
+            for pod in pods
+            for container in pod.all_containers()
+            if name in {"", container.name}
+        ]
+        told = list(self._clauses(containers, tells_ready=True))
+        if expected.condition.kind is ConditionKind.KILLED:
+            told += self._longest_run_clauses(containers)
+        return f": {'; '.join(told)}" if told else ""
 
-    def _describe_container(
-        self,
-        pod: Pod,
-        name: str,
-        deciding: Collection[ProbeType] | None,
+    def _longest_run_clauses(
+        self, containers: Sequence[tuple[Pod, Container]]
     ) -> Iterator[str]:
-        where = f"{pod.name}/{name}"
-        for key, tick in self._ticks.items():
-            if key[:2] == (pod.uid, name) and (
-                deciding is None or key.probe_type in deciding
-            ):
-                yield f"{where} {key.probe_type.lower()} {_describe_tick(tick)}"
+        """Yield how often the probes that may kill failed, which `why` does not say."""
+        for pod, container in containers:
+            for probe_type in _KILLING:
+                if container.probe(probe_type) is None:
+                    continue
+                key = ProbeKey(pod.uid, container.name, probe_type)
                 longest = self._longest_runs.get(key, 0)
-                if longest and tick.result is Result.SUCCESS:
-                    yield f"before, it failed {longest} in a row"
+                failed = (
+                    f"failed {longest} in a row at most" if longest else "never failed"
+                )
+                name = f"{pod.name}/{container.name}'s"
+                whose = "its" if len(containers) == 1 else name
+                yield f"{whose} {probe_type.lower()} probe {failed}"
 
     def _last_lines(self) -> Sequence[str]:
         """Format the last entries, without successes that changed nothing."""
@@ -544,18 +544,6 @@ def needs_loss(step: CaseStep, expected: Expectation) -> bool:
         return False
     target = expected.condition.target
     return target in {"", action.pod, f"{action.pod}/{action.container}"}
-
-
-def _describe_tick(tick: TickEntry) -> str:
-    """Describe a probe's last tick: `failed, run 2 of 3: no such file`."""
-    attempt = tick.attempts[-1] if tick.attempts else None
-    if tick.result is Result.SUCCESS:
-        return "succeeds"
-    output = (attempt.error or attempt.output).strip() if attempt else ""
-    shown_output = f": {_cut(output)}" if output else ""
-    if attempt is not None and attempt.error:
-        return f"could not be run, which the kubelet ignores{shown_output}"
-    return f"failed, run {tick.run.count} of {tick.run.threshold}{shown_output}"
 
 
 def _cut(text: str) -> str:

@@ -23,26 +23,29 @@ def obstacle_sentence(
     return f"It {answer_clause(answer, view)}."
 
 
-def unmet_clauses(
-    unmet: Iterable[tuple[Pod, Container]],
+def state_clauses(
+    containers: Iterable[tuple[Pod, Container]],
     journal: Sequence[JournalEntry],
     pods: Iterable[Pod],
     view: View,
+    *,
+    tells_ready: bool = False,
 ) -> Iterator[str]:
-    """Yield why each container is not in a state, without a full stop.
+    """Yield why each container is as it is, without a full stop.
 
     Args:
-        unmet: the containers.
+        containers: the containers.
         journal: the entries of the session until now.
         pods: all of the session, as one may wait for another.
         view: formats instants, and makes foreign text safe.
+        tells_ready: also tell of those that are ready.
     """
     past = SessionHistory(journal)
     past.add_entries(journal, 0)
     known = {pod.uid: pod for pod in pods}
-    for pod, container in unmet:
+    for pod, container in containers:
         answer = explain(
             pod, container, past, view.now, view.rules, known, is_live=True
         )
-        if answer.now.kind is not CauseKind.READY:
+        if tells_ready or answer.now.kind is not CauseKind.READY:
             yield f"{pod.name}/{container.name} {answer_clause(answer, view)}"
