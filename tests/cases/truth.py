@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -30,7 +31,12 @@ from probetui.kubelet.journal import (
     StatusEntry,
 )
 from probetui.kubelet_rules import KubeletRules
-from probetui.presentation.cause.answer import answer_clause, explain_answer
+from probetui.presentation.cause.answer import (
+    answer_clause,
+    chain_clauses,
+    explain_answer,
+)
+from probetui.presentation.cause.predicates import Words
 from probetui.presentation.cause.summary import summary_lines
 from probetui.presentation.container.why import explain_container
 from probetui.presentation.text.view import TimeFormatter, View
@@ -205,6 +211,7 @@ def untruths(observed: Observed) -> Iterator[str]:
                 *_of_state(answer, pod, container, observed),
                 *_of_future(answer, pod, observed, text),
                 *_of_text(answer, text),
+                *_of_links(answer, observed),
                 *_of_absence(answer, pod, container, observed, text),
                 *_of_details(answer, pod, container, observed),
             ):
@@ -368,6 +375,26 @@ def _of_text(answer: WhyAnswer, text: str) -> Iterator[str]:
         for one, other in CONTRADICTIONS:
             if re.search(one, head) and re.search(other, head):
                 yield f"{one} beside {other}"
+
+
+def _of_links(answer: WhyAnswer, observed: Observed) -> Iterator[str]:
+    """Yield what a link of a chain says that the one before it has said."""
+    view = View(TimeFormatter(observed.now, observed.now, zone=UTC))
+    for head in answer.causes:
+        for is_past in (False, True):
+            clauses = chain_clauses(head, Words(view, is_past, observed.now))
+            for before, after in pairwise(map(_statements, clauses)):
+                if repeated := before & after:
+                    yield f"a link says again: {repeated}"
+
+
+def _statements(clause: str) -> frozenset[str]:
+    """Return the statements of a clause that are long enough to say something."""
+    parts = re.split(r"[:;,] | and ", clause)
+    return frozenset(part for part in parts if len(part.split()) > _FEW_WORDS)
+
+
+_FEW_WORDS = 2
 
 
 def _of_absence(

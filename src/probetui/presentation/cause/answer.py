@@ -159,13 +159,12 @@ def chain_lines(answer: WhyAnswer, name: str, view: View) -> list[Line]:
 
     A cause is indented below what it brought about.
     """
-    words = Words(view)
-    head, *others = answer.now.chain
+    head, *reasons = chain_clauses(answer.now, Words(view))
     corner = "`- " if view.marks.is_ascii else "└ "
-    lines = [line(strong(name), f" {predicate(head, words)}")]
-    for depth, cause in enumerate(others):
+    lines = [line(strong(name), f" {head}")]
+    for depth, reason in enumerate(reasons):
         indent = "  " * depth + corner
-        lines.append(line(muted(indent), _reason(cause, head, words)))
+        lines.append(line(muted(indent), reason))
     lines += (
         line(Span(f"next: {sentence}", Role.WARNING))
         for sentence in _outlook(answer, view)
@@ -197,14 +196,25 @@ def cause_clause(head: Cause, view: View, until: datetime | None = None) -> str:
         until: say what was so until then; None says what is so.
     """
     words = Words(view) if until is None else Words(view, is_past=True, now=until)
-    return _clauses(tuple(head.chain), words)
+    return _joined(chain_clauses(head, words))
 
 
-def _clauses(chain: Sequence[Cause], words: Words) -> str:
-    """Return causes from the head of a chain on as one clause, without a subject."""
-    head = chain[0]
-    others = (_reason(cause, head, words) for cause in chain[1:])
-    return ", because ".join((predicate(head, words), *others))
+def chain_clauses(head: Cause, words: Words) -> list[str]:
+    """Return what is said of each cause of a chain; the first has no subject.
+
+    None says again how the one before it ends, as `side is not ready` does.
+    """
+    clauses = [predicate(head, words)]
+    for cause in list(head.chain)[1:]:
+        reason = _reason(cause, head, words)
+        state, _, why = reason.partition(": ")
+        is_told = bool(why) and clauses[-1].endswith(state)
+        clauses.append(why if is_told else reason)
+    return clauses
+
+
+def _joined(clauses: Sequence[str]) -> str:
+    return ", because ".join(clauses)
 
 
 def _reason(cause: Cause, head: Cause, words: Words) -> str:
@@ -223,14 +233,15 @@ def _possessive(subject: str) -> str:
 
 def _lead(name: str, head: Cause, words: Words) -> str:
     """Return the first line: all of a chain but its root, which is the second line."""
-    return f"{name} {_clauses(tuple(head.chain)[:-1] or (head,), words)}"
+    clauses = chain_clauses(head, words)
+    return f"{name} {_joined(clauses[:-1] or clauses)}"
 
 
 def _because(head: Cause, words: Words) -> Iterator[str]:
     """Yield the root of a chain, and then what else is known of it."""
-    root = head.root
-    if root is not head:
-        yield f"because {_reason(root, head, words)}"
+    _, *reasons = chain_clauses(head, words)
+    if reasons:
+        yield f"because {reasons[-1]}"
     for cause in head.chain:
         yield from cause.evidence.lines
     for cause in head.chain:
