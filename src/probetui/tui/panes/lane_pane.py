@@ -24,6 +24,7 @@ from probetui.presentation.lanes import (
 from probetui.presentation.probe.cell import CELLS, probe_cell
 from probetui.presentation.text.spans import (
     EMPTY,
+    LABEL,
     Line,
     Role,
     Span,
@@ -80,6 +81,11 @@ class LanesPage(SubjectPage):
         shown, probes = self.lane_view, subject.container.probes
         if shown is None or not probes:
             return [styled_line(line(muted("The container has no probe.")))]
+        output = last_output_lines(subject, pane.view, _OUTPUT)
+        taken = (0 if self._is_plot(pane) else len(probes)) + PLOT_ROWS
+        has_room = pane.inner_height - taken > _OUTPUT
+        whole = pane.broken(output, LABEL)[: pane.inner_height - taken]
+        last = whole if has_room else [styled_line(row) for row in output]
         cells = shown.cells(subject.pod, subject.container).probes
         rows: list[Line] = []
         self._rows_of = []
@@ -87,7 +93,7 @@ class LanesPage(SubjectPage):
             is_chosen = subject.probe is not None and probe.key == subject.probe.key
             if self._is_plot(pane):
                 if is_chosen:
-                    room = pane.inner_height - _OUTPUT
+                    room = pane.inner_height - len(last)
                     rows += _plots(subject, probe, lane, shown, room)
                     self._rows_of += [probe.key.probe_type] * len(rows)
                 continue
@@ -99,13 +105,12 @@ class LanesPage(SubjectPage):
             if (place := shown.cursor) is not None:
                 state = past_run(lane[place])
             rows.append(_with_lane(line(name), state, lane, shown, cursor))
-            room = pane.inner_height - len(probes) - _OUTPUT
+            room = pane.inner_height - len(probes) - len(last)
             if is_chosen and room >= PLOT_ROWS:
                 rows += _plots(subject, probe, lane, shown, room)
             added = len(rows) - len(self._rows_of)
             self._rows_of += [probe.key.probe_type] * added
-        rows += last_output_lines(subject, pane.view, _OUTPUT)
-        return [styled_line(row) for row in rows]
+        return [*map(styled_line, rows), *last]
 
     def clicked(
         self, subject: Subject, pane: SubjectPane, event: Click

@@ -24,6 +24,8 @@ from probetui.tui.panes.pane import Pane
 from probetui.tui.state import UiState
 from probetui.tui.styled_text import StyledLine, styled_line
 
+_OUTPUT_INDENT = 4
+
 
 class LogReader:
     """Reads the log of one container instance at a time.
@@ -100,17 +102,17 @@ class OutputPane(Pane):
         return line(muted("l logs  p previous")) if self._has_log else EMPTY
 
     def rows(self) -> Sequence[StyledLine]:
-        return [styled_line(row) for row in self._lines()]
-
-    def _lines(self) -> list[Line]:
         if self._subject is None:
-            return [line(muted("No container selected."))]
+            return [styled_line(line(muted("No container selected.")))]
         height = self.inner_height
         if not self._has_log:
-            return self._outputs(height)
-        outputs = self._outputs(max(height // 2, 1))
+            return self._wrapped_outputs(height)
+        outputs = self._wrapped_outputs(max(height // 2, 1))
         log = self._log(max(height - len(outputs) - 2, 1))
-        return [*outputs, EMPTY, *log] if outputs else log
+        return [*outputs, *([()] if outputs else []), *map(styled_line, log)]
+
+    def _wrapped_outputs(self, room: int) -> list[StyledLine]:
+        return self.broken(self._outputs(room), _OUTPUT_INDENT)[:room]
 
     def _outputs(self, room: int) -> list[Line]:
         probe = self._subject.probe if self._subject is not None else None

@@ -14,7 +14,7 @@ from textual.message import Message
 from probetui.presentation.text.filters import Filter
 from probetui.presentation.text.spans import EMPTY, Line, Role, Span, line
 from probetui.tui.messages import CopyRequested, ListViewChanged
-from probetui.tui.styled_text import CURSOR, StyledLine, fit, underlined, wrapped
+from probetui.tui.styled_text import CURSOR, PLAIN, StyledLine, fit, underlined, wrapped
 
 
 class Content(Protocol):
@@ -277,12 +277,17 @@ class EntryViewport(ListViewport):
         shown = self.underlined(self._entries.entry(index, also))
         return fit(shown, self.pane.inner_width, also=also, ellipsis=self.pane.ellipsis)
 
-    def block(self, index: int) -> list[StyledLine]:
-        """Return an entry on as many lines as it needs."""
+    def block(self, index: int, most: int = 0) -> list[StyledLine]:
+        """Return an entry on as many lines as it needs, but at most so many, if any."""
         also, width = self.look_of(index), self.pane.inner_width
         shown = self.underlined(self._entries.entry(index, also))
         parts = wrapped(shown, width, self._entries.indent)
-        return [fit(part, width, also=also) for part in parts]
+        if 0 < most < len(parts):
+            # The next line without its indent, which the end of this one cuts.
+            last = (*parts[most - 1], (" ", PLAIN), *parts[most][1:])
+            parts = [*parts[: most - 1], last]
+        ellipsis = self.pane.ellipsis
+        return [fit(part, width, also=also, ellipsis=ellipsis) for part in parts]
 
     def lines(self) -> Sequence[StyledLine]:
         if not self.wraps:
@@ -291,7 +296,9 @@ class EntryViewport(ListViewport):
                 return super().lines()
             rows = range(self.pane.count())
             blocks = (
-                self.block(index) if index in whole else [self.pane.row(index)]
+                self.block(index, whole[index])
+                if index in whole
+                else [self.pane.row(index)]
                 for index in rows
             )
             return [part for block in blocks for part in block]
@@ -340,8 +347,9 @@ class EntryViewport(ListViewport):
             return
         offset = self.offset_of(y)
         for index in range(self.top, self.pane.count()):
-            is_whole = self.wraps or index in whole
-            height = len(self.block(index)) if is_whole else 1
+            height = whole.get(index, 1)
+            if self.wraps:
+                height = len(self.block(index))
             if 0 <= offset < height:
                 self.choose_nearest(index, -1)
                 return
@@ -355,20 +363,21 @@ class EntryViewport(ListViewport):
             last -= 1
         return max(0, min(top, last, self.pane.count() - 1))
 
-    def _in_full(self) -> set[int]:
-        """Return the entries of several lines for which there is room without `wraps`.
+    def _in_full(self) -> dict[int, int]:
+        """Return the lines of entries that have room for several without `wraps`.
 
-        All entries are visible then.
+        All entries are visible then; the oldest of those that are cut may have less
+        than it needs.
         """
         count = self.pane.count()
         spare = self.pane.visible_rows - count
-        whole: set[int] = set()
+        whole: dict[int, int] = {}
         if self.wraps or spare < 1:
             return whole
         for index in reversed(range(count)):
             more = len(self.block(index)) - 1 if self._fills(index) else 0
-            if 0 < more <= spare:
-                whole.add(index)
+            if (more := min(more, spare)) > 0:
+                whole[index] = more + 1
                 spare -= more
         return whole
 
