@@ -46,6 +46,8 @@ class Daemon:
         self.now = START
         self.found: dict[str, dict[str, Any]] = {}
         self.is_full = False
+        self.loses = ""
+        """The label of which volumes are made, and an error is answered."""
 
     async def call(self, work: Callable[[Any], Any]) -> Any:
         await asyncio.sleep(0)  # others get their turn
@@ -66,6 +68,8 @@ class Daemon:
             name,
             {"Name": name, "Labels": labels, "CreatedAt": self.now.isoformat()},
         )
+        if json.loads(labels.get(self.loses, "[]")):
+            raise DockerStatusError("context deadline exceeded", SERVER_ERROR)
 
     def inspect_volume(self, name: str) -> dict[str, Any]:
         if name not in self.found:
@@ -142,6 +146,24 @@ async def test_every_session_sees_the_holder_of_a_running_pod(
     assert during == {("default", "web"): me, ("", WEB.uid): me}
     assert await theirs.holders() == {}
     assert daemon.found == {}
+
+
+async def test_a_pod_whose_lease_was_not_written_is_not_held(
+    daemon: Daemon, tmp_path: Path
+) -> None:
+    """The daemon does not answer when it is told that the pod is held."""
+    first = await leases_on(daemon, tmp_path / "mine").new()
+    second = await leases_on(daemon, tmp_path / "theirs").new()
+    daemon.loses = HELD
+    with pytest.raises(DockerStatusError):
+        await first.add([WEB])
+    daemon.loses = ""
+    await first.renew()
+
+    await second.add([WEB])
+
+    with pytest.raises(PodInUseError):
+        await first.add([WEB])
 
 
 @pytest.mark.parametrize(

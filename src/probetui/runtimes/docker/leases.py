@@ -190,14 +190,14 @@ class DockerLease:
         by_key = {key: pod for pod in pods for key in pod_keys(pod)}
         wanted = frozenset(by_key) - self._held
         async with self._lock:
-            await self._write(self._held, wanted)
             try:
+                await self._write(self._held, wanted)
                 await self._decide(wanted, by_key)
+                await self._write(self._held | wanted, ())
             except BaseException:
                 await self._write(self._held, ())
                 raise
             self._held |= wanted
-            await self._write(self._held, ())
 
     async def renew(self) -> Mapping[PodKey, str]:
         """Renew it; return who has acquired its pods after it had expired."""
