@@ -5,5 +5,6 @@
 
 The session, its executor, its engine and its recorder are the program's own; the
 runtime, the prober, the hooks and the disk around them fail as real ones do. A world is
-a function of its seed.
+a function of its seed. Beside some of them two homes share an engine, with the ledgers
+and leases of several sessions each.
 """

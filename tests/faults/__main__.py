@@ -13,7 +13,6 @@ from tempfile import TemporaryDirectory
 from probetui.drive.clocks import SystemClock
 from probetui.durations import format_duration
 from tests.faults.judging import judged
-from tests.faults.rules import broken_rules
 from tests.faults.session import run_world
 
 
@@ -51,7 +50,7 @@ def main() -> int:
 def _tell(seed: int) -> int:
     with TemporaryDirectory() as folder:
         world = run_world(seed, Path(folder))
-        broken = broken_rules(world)
+    broken = judged(seed).broken
     for number, life in enumerate(world.lives, 1):
         for entry in life.journal:
             print(f"{number} {entry}")
