@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from rich.style import Style
 from textual.color import Color
 from textual.widget import Widget
 
+from probetui.engine.snapshot import Snapshot
 from probetui.presentation.text.spans import Role
 from probetui.tui.app import ProbetuiApp
 from probetui.tui.panes.container_table import ContainerTable
 from probetui.tui.styled_text import STYLE_NAMES
-from probetui.tui.themes import LEAST_CONTRAST, contrast
-from tests.tui.app_harness import an_app, screen_text
+from probetui.tui.themes import (
+    LEAST_CONTRAST,
+    LEAST_CONTRAST_OF_MARKS,
+    OWN_THEMES,
+    contrast,
+)
+from tests.tui.app_harness import an_app, screen_lines, screen_text
+from tests.tui.history_scenes import steady, stopping, waiting
 from tests.tui.scenes import SCENES, failing
 
 
@@ -123,15 +130,41 @@ async def test_all_text_is_legible_in_themes_with_few_guarantees(
     assert not unreadable
 
 
-def written(app: ProbetuiApp) -> Iterator[tuple[str, Style]]:
-    """Yield the words of the topmost screen; the screens below it are dimmed."""
+@pytest.mark.parametrize("theme", [theme.name for theme in OWN_THEMES])
+@pytest.mark.parametrize("scene", [steady, stopping, waiting, failing])
+async def test_every_text_and_mark_is_seen_in_every_theme_that_we_ship(
+    theme: str, scene: Callable[[], Snapshot]
+) -> None:
+    app = an_app(scene(), theme=theme)
+    unseen = {}
+    async with app.run_test(size=(160, 45)) as pilot:
+        await pilot.press("*")
+        await pilot.pause()
+        for text, style in painted(app):
+            is_text = any(character.isalnum() for character in text)
+            least = LEAST_CONTRAST if is_text else LEAST_CONTRAST_OF_MARKS
+            if text.strip() and (ratio := legibility(style)) < least:
+                unseen[text] = round(ratio, 2)
+
+    assert not unseen
+
+
+def painted(app: ProbetuiApp) -> Iterator[tuple[str, Style]]:
+    """Yield all that is on the topmost screen; the screens below it are dimmed."""
     for widget in app.screen.query(Widget):
         if not widget.display or not widget.size or widget.children:
             continue
         for strip in widget.render_lines(widget.size.region):
             for text, style, _ in strip:
-                if style is not None and any(character.isalnum() for character in text):
+                if style is not None:
                     yield text, style
+
+
+def written(app: ProbetuiApp) -> Iterator[tuple[str, Style]]:
+    """Yield the words of the topmost screen."""
+    for text, style in painted(app):
+        if any(character.isalnum() for character in text):
+            yield text, style
 
 
 def legibility(style: Style) -> float:
@@ -177,3 +210,22 @@ async def test_every_role_has_its_style() -> None:
     assert styles["hold"].reverse
     assert styles["kill"].bold
     assert styles["underlined"].underline
+
+
+@pytest.mark.parametrize(
+    ("is_ascii", "corner"),
+    [pytest.param(False, "\u250f", id="unicode"), pytest.param(True, "+", id="ascii")],
+)
+async def test_the_palette_has_the_frame_of_panes_and_menus(
+    is_ascii: bool,  # noqa: FBT001  # a parameter of the test
+    corner: str,
+) -> None:
+    app = an_app(failing(), ascii=is_ascii)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("ctrl+p")
+        await pilot.pause()
+        (edge,) = [shown for shown in screen_lines(app) if " Commands " in shown]
+
+        assert corner in edge.partition(" Commands ")[0]
+        assert "esc closes" in screen_text(app)
+        assert not is_ascii or screen_text(app).isascii()

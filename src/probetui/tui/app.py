@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual import on, work
 from textual.actions import ActionParseResult
 from textual.binding import BindingType
-from textual.command import Provider
+from textual.command import CommandPalette, Provider
 from textual.dom import DOMNode
 from textual.drivers.linux_driver import LinuxDriver
 from textual.errors import NoWidget
@@ -20,6 +20,7 @@ from textual.geometry import Size
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.widget import AwaitMount
+from textual.widgets import Input
 
 from probetui.drive.session import Session
 from probetui.engine.snapshot import PlaybackKind
@@ -529,6 +530,14 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
             # Step mode has a pane with the last step.
             if KeyContext.STEPS not in contexts or not text.startswith("step "):
                 self.notify(view_model.view.safe(text))
+
+    @on(CommandPalette.Opened)
+    def _frame_palette(self) -> None:
+        """Give the palette the title of a pane, and a frame of ASCII if need be."""
+        box = self.screen.query_one("#--container")
+        box.border_title, box.border_subtitle = "Commands", "enter runs  esc closes"
+        box.set_class(self.ui_state.options.ascii, "-ascii")
+        box.query_one(Input).placeholder = "Search actions"
 
     @on(BackgroundDetected)
     def _fit_theme(self, message: BackgroundDetected) -> None:

@@ -223,6 +223,11 @@ _SOURCES = {
     "accent": "text-accent",
     "key": "text-primary",
 }
+LEAST_CONTRAST_OF_MARKS = 3.0
+"""The contrast that WCAG 2 requires of what is no text, such as marks in lanes."""
+
+_FAINTEST, _FAINT_STEPS = 0.5, 10
+
 ROLES = tuple(f"role-{name}" for name in _SOURCES)
 """The variables of roles, which a theme may define."""
 
@@ -286,6 +291,15 @@ def contrast(first: Color, second: Color) -> float:
     """Return the contrast ratio of two colours as WCAG 2 defines it, 1 to 21."""
     darker, lighter = sorted(luminance(*color.normalized) for color in (first, second))
     return (lighter + 0.05) / (darker + 0.05)
+
+
+def faint(color: Color, behind: Color) -> Color:
+    """Return a fainter colour, by half if it is still seen on that background."""
+    for step in range(_FAINT_STEPS, 0, -1):
+        candidate = color.blend(behind, _FAINTEST * step / _FAINT_STEPS)
+        if contrast(candidate, behind) >= LEAST_CONTRAST_OF_MARKS:
+            return candidate
+    return color
 
 
 def _readable(color: Color, behind: Sequence[Color]) -> Color:

@@ -8,6 +8,7 @@ from typing import ClassVar
 from rich.segment import Segment
 from rich.style import Style
 from textual._styles_cache import StylesCache
+from textual.color import Color
 from textual.css.styles import RenderStyles
 from textual.filter import LineFilter
 from textual.geometry import Region, Size
@@ -24,6 +25,7 @@ from probetui.tui.styled_text import (
     style_class,
     text_of,
 )
+from probetui.tui.themes import faint
 
 _NO_SIZE = Size(0, 0)
 
@@ -49,6 +51,19 @@ def _count_equal(first: StyledLine, second: StyledLine) -> int:
     pairs = enumerate(zip(first, second, strict=False))
     shortest = min(len(first), len(second))
     return next((index for index, (a, b) in pairs if a != b), shortest)
+
+
+def _seen(style: Style) -> Style:
+    """Return a dim style in a colour of its own, which has contrast in every theme.
+
+    Textual blends all that is dim by half, and marks in lanes vanish. The terminal's
+    own colours are not known, and stay dim.
+    """
+    color, behind = style.color, style.bgcolor
+    if color is None or behind is None or not (color.triplet and behind.triplet):
+        return style
+    seen = faint(Color.from_rich_color(color), Color.from_rich_color(behind))
+    return style + Style(color=seen.rich_color, dim=False)
 
 
 class _PaintedLines(StylesCache):
@@ -194,7 +209,7 @@ class LineWidget(Widget):
         for other in others:
             ink = self._ink(other)
             style += Style(bgcolor=ink.partial_rich_style.bgcolor) + ink.text_style
-        return style
+        return _seen(style) if style.dim else style
 
     def _ink(self, look: str) -> RenderStyles:
         return self.app.get_component_styles(style_class(look))
