@@ -63,6 +63,7 @@ BASES: Mapping[str, tuple[str, ...]] = {
     "whatif": ("{record}", "--set", "failureThreshold=5"),
     "fit": ("{record}",),
     "fleet": ("--prometheus", "{store}", "-f", "{pod}"),
+    "rules": ("-f", "{pod}"),
     "export": ("{record}", "-o", "{folder}/exported", "--perfetto"),
     "sessions": (),
     "sessions open": ("last", "--plain"),
@@ -97,6 +98,7 @@ SHOWN: Mapping[str, str] = {
     "sessions keep": "^kept ",
     "sessions rm": "^removed ",
     "fleet": "typed",
+    "rules": "alert: KilledByLivenessProbe",
 }
 """What each line of a command prints whose row has no pattern of its own."""
 
@@ -221,6 +223,9 @@ ROWS: Mapping[str, Row] = {
     "check --strict": Row(
         ("-f", "{odd}", "--strict"), DIFFERS, "oddField", replaces="-f"
     ),
+    "rules -o": Row(("-o", "tests"), shows="alertname: KilledByLivenessProbe"),
+    "rules --scrape-interval": Row(("--scrape-interval", "1m"), shows="offset 180s"),
+    "rules --set": Row(("--set", "app.livenessProbe.failureThreshold=7"), shows=">= 7"),
     "diff -R": Row(("{tree}", "-R"), shows="no difference", replaces="{other}"),
     "diff --md": Row(("--md",), shows=r"^\| looser "),
     "diff --fail-on": Row(("--fail-on", "looser"), DIFFERS, shows="looser"),

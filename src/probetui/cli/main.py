@@ -93,6 +93,9 @@ COMMANDS_BY_JOB = {
         "diff": CommandEntry(
             "difference:diff", "Say what a change of manifests does to containers."
         ),
+        "rules": CommandEntry(
+            "alert_rules:rules", "Print alert rules for the probes, with tests of them."
+        ),
         "whatif": CommandEntry(
             "what_if:whatif", "Rerun a record under other probe settings or versions."
         ),

@@ -104,6 +104,12 @@ class WorkloadObject(Struct, frozen=True):
         """The object's own name, as written."""
         return name_of(self.node)
 
+    @property
+    def namespace(self) -> str:
+        """The namespace as written, empty where there is none."""
+        metadata = self.node.get("metadata")
+        return metadata.text("namespace") if isinstance(metadata, MapNode) else ""
+
     def position(self, field: str) -> Position:
         """Return the position of a field of the pod in its file."""
         return locate_field(self.node, object_path(self.workload, field))

@@ -19,12 +19,12 @@ def quoted(value: str) -> str:
 
 def is_one_of(values: Iterable[str]) -> str:
     """Return a string literal of a regular expression that these match, no others."""
-    return quoted(
-        "|".join(
-            "".join(f"\\{each}" if each in _SPECIAL else each for each in value)
-            for value in values
-        )
-    )
+    return quoted("|".join(map(literal, values)))
+
+
+def literal(value: str) -> str:
+    """Return a regular expression that matches this value alone."""
+    return "".join(f"\\{each}" if each in _SPECIAL else each for each in value)
 
 
 def matchers(labels: Mapping[str, str]) -> list[str]:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from probetui.cluster.observe.sampled_container import ContainerSettings
 from probetui.cluster.prometheus.fleet import StoredContainer
+from probetui.cluster.prometheus.selectors import literal
 from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.manifests import LoadedPod
 
@@ -29,6 +30,40 @@ _MADE = {
     "CronJob": rf"-[0-9]{{8,10}}(-[0-9]+)?-{_RANDOM}{{5}}",
 }
 """What comes after the name of an object in those of its pods."""
+
+
+_SAMPLES = {
+    "Pod": "",
+    "Deployment": "-6b8c5f7d9b-2x4z7",
+    "StatefulSet": "-0",
+    "CronJob": "-29384760-2x4z7",
+}
+"""What comes after the name in one of them; any other has a random suffix."""
+
+
+def pod_name_pattern(loaded: LoadedPod) -> str:
+    """Return the regular expression of the names of a manifest's pods."""
+    kind, name = loaded.object.workload.kind, loaded.object.name
+    if loaded.source.is_static:
+        return literal(name) + "-.+"
+    if not name:
+        return literal(_generated_base(loaded)) + f"{_RANDOM}{{5}}"
+    return literal(name) + _MADE.get(kind, "-.+")
+
+
+def sample_pod_name(loaded: LoadedPod) -> str:
+    """Return a name that a pod of a manifest may have."""
+    kind, name = loaded.object.workload.kind, loaded.object.name
+    if loaded.source.is_static:
+        return f"{name}-node1"
+    if not name:
+        return _generated_base(loaded) + "2x4z7"
+    return name + _SAMPLES.get(kind, "-2x4z7")
+
+
+def _generated_base(loaded: LoadedPod) -> str:
+    """Return the name of a pod without a suffix that is generated."""
+    return loaded.pod.name[:-5]
 
 
 def workload_of(container: StoredContainer) -> str:

@@ -56,12 +56,12 @@ def pod_to_dict(pod: core_v1.Pod) -> dict[str, Any]:
 
 def dump_yaml(plain: dict[str, Any]) -> str:
     """Return plain data as YAML, in the usual order of fields."""
-    return _dump(_sort_fields(plain))
+    return dump_in_order(_sort_fields(plain))
 
 
 def dump_pod(pod: core_v1.Pod) -> str:
     """Return a pod as YAML."""
-    return _dump(pod_to_dict(pod))
+    return dump_in_order(pod_to_dict(pod))
 
 
 def dump_config_object(value: ConfigObject, mask: str | None = None) -> str:
@@ -85,14 +85,15 @@ def dump_config_object(value: ConfigObject, mask: str | None = None) -> str:
         case Secret(data=data, type=kind):
             fields["data"] = _encode_base64(data)
             fields["type"] = kind
-    return _dump({key: field for key, field in fields.items() if field})
+    return dump_in_order({key: field for key, field in fields.items() if field})
 
 
 def _encode_base64(data: Mapping[str, bytes]) -> dict[str, str]:
     return {key: base64.b64encode(value).decode() for key, value in data.items()}
 
 
-def _dump(plain: dict[str, Any]) -> str:
+def dump_in_order(plain: dict[str, Any]) -> str:
+    """Return plain data as YAML, in its own order of fields."""
     text: str = yaml.dump(
         plain,
         Dumper=_Dumper,
