@@ -202,6 +202,8 @@ class PodHistory(Struct, frozen=True):
         obstacle_since: the first of these events with that reason.
         deletion: the user's command that deleted it, None if there was none.
         gone_at: when nothing of it was left, None while something is.
+        missing_pull_secrets: the newest event that names missing Secrets of
+            imagePullSecrets, None once an image is pulled without it.
     """
 
     status: PodStatus | None = None
@@ -209,6 +211,7 @@ class PodHistory(Struct, frozen=True):
     obstacle_since: datetime | None = None
     deletion: UserEntry | None = None
     gone_at: datetime | None = None
+    missing_pull_secrets: EventEntry | None = None
 
 
 CANNOT_CREATE = frozenset(
@@ -236,6 +239,9 @@ _IMAGE_EVENTS = frozenset(
 Source: kubelet/events/event.go, v1.32.10.
 """
 
+MISSING_PULL_SECRETS = "FailedToRetrieveImagePullSecret"
+_OF_SYNC = timedelta(seconds=8)
+"""What a sync does before it pulls, as to make a sandbox, takes less than this."""
 FAILED_POST_START, FAILED_PRE_STOP = "FailedPostStartHook", "FailedPreStopHook"
 _DELETE = "delete"
 """The command of a user that deletes a pod, in the journal."""
@@ -277,6 +283,7 @@ class ContainerHistories:
         self._addresses: dict[str, str] = {}
         self._statuses: dict[str, PodStatus] = {}
         self._obstacles: dict[str, tuple[EventEntry, datetime]] = {}
+        self._pull_secrets: dict[str, EventEntry] = {}
         self._deletions: dict[str, list[UserEntry]] = {}
         self._seen: dict[str, datetime] = {}
         self._gone: dict[str, datetime] = {}
@@ -350,6 +357,7 @@ class ContainerHistories:
             since,
             next((by for by in deletions if seen and by.at >= seen), None),
             self._gone.get(pod_uid),
+            self._pull_secrets.get(pod_uid),
         )
 
     def findings(self, pod_uid: str) -> list[FindingEntry]:
@@ -437,6 +445,12 @@ class ContainerHistories:
             before, since = self._obstacles.get(event.pod_uid, (None, entry.at))
             is_same = before is not None and before.event.reason == event.reason
             self._obstacles[event.pod_uid] = (entry, since if is_same else entry.at)
+        secrets = self._pull_secrets.get(event.pod_uid)
+        if event.reason == MISSING_PULL_SECRETS:
+            self._pull_secrets[event.pod_uid] = entry
+        elif event.reason == PULLING and secrets and entry.at - secrets.at > _OF_SYNC:
+            # The sync that pulls would have said so again.
+            del self._pull_secrets[event.pod_uid]
         if not event.container_name:
             return
         container = (event.pod_uid, event.container_name)

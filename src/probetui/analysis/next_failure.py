@@ -1,7 +1,12 @@
-"""What the next failure of a probe would do, with the grace period and the back-off."""
+"""What comes next, as an `Outlook`, and what the next failure of a probe would do.
+
+An outlook of the answer to "why?" and one of a failure that has not happened are the
+same kind of value; `presentation.outlook` makes text of both.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -21,6 +26,59 @@ from probetui.kubelet.kuberuntime.restart import (
 )
 from probetui.kubelet.outcome import Result
 from probetui.kubelet_rules import KubeletRules
+
+
+class OutlookEvent(StrEnum):
+    """What may come next; the names never change."""
+
+    CREATED = "created"
+    STARTED = "started"
+    READY = "ready"
+    NOT_READY = "not-ready"
+    RESTARTED = "restarted"
+    PULLED_AGAIN = "pulled-again"
+    TRIED_AGAIN = "tried-again"
+    KILLED = "killed"
+    SIGKILL = "sigkill"
+    STOPPED = "stopped"
+    NOTHING = "nothing"
+
+
+class OutlookCondition(StrEnum):
+    """What must happen first; the names never change."""
+
+    SUCCESSES = "successes"
+    """So many successes in a row of the probe."""
+    FAILURES = "failures"
+    """So many failures more of the probe."""
+    CAUSE_ENDS = "cause-ends"
+    """What it waits for is over."""
+    SOMEBODY_ACTS = "somebody-acts"
+    """Nothing comes by itself."""
+    STILL_RUNS = "still-runs"
+    """It has not ended by then."""
+
+
+class Outlook(Struct, frozen=True):
+    """What comes next, and when; there is none for what has ended.
+
+    Attributes:
+        what: what comes.
+        earliest: not before this instant, None if that is not known.
+        latest: not after it, None if that is not known.
+        condition: what must happen first, None if it comes by itself.
+        count: how many successes or failures.
+        probe: whose.
+        is_at_resync: a kill comes with the next resync of the pod, not at once.
+    """
+
+    what: OutlookEvent
+    earliest: datetime | None = None
+    latest: datetime | None = None
+    condition: OutlookCondition | None = None
+    count: int = 0
+    probe: ProbeType | None = None
+    is_at_resync: bool = False
 
 
 class FailureEffect(StrEnum):
@@ -75,6 +133,28 @@ class NextFailure(Struct, frozen=True):
     grace: GracePeriod | None = None
     kills_at: datetime | None = None
     backoff: BackoffForecast | None = None
+
+
+def outlook_of_failures(failure: NextFailure, at: datetime | None = None) -> Outlook:
+    """Return what a run of failures comes to that has not happened.
+
+    `at` is when the last probe of the run is due, None if that is not known.
+    """
+    return Outlook(
+        _AT_THRESHOLD.get(failure.at_threshold, OutlookEvent.NOTHING),
+        None if failure.at_resync else at,
+        condition=OutlookCondition.FAILURES,
+        count=max(failure.threshold - failure.run + 1, 1),
+        is_at_resync=failure.at_resync,
+    )
+
+
+_AT_THRESHOLD: Mapping[FailureEffect, OutlookEvent] = {
+    FailureEffect.KILL: OutlookEvent.KILLED,
+    FailureEffect.WOULD_KILL: OutlookEvent.KILLED,
+    FailureEffect.NOT_READY: OutlookEvent.NOT_READY,
+    FailureEffect.STAYS_NOT_READY: OutlookEvent.NOT_READY,
+}
 
 
 def predict_next_failure(

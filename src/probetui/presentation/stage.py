@@ -16,7 +16,7 @@ from probetui.kubelet.outcome import Result
 from probetui.presentation.cause.answer import answer_clause
 from probetui.presentation.container.detail import Subject
 from probetui.presentation.lanes import LaneMarks, plot_lines
-from probetui.presentation.probe.next_failure import next_failure_of
+from probetui.presentation.outlook import next_failure_of
 from probetui.presentation.probe.verdict import own_verdict, verdict_of
 from probetui.presentation.text.meters import wide_segments
 from probetui.presentation.text.spans import EMPTY, Line, Role, Span, line, muted

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from probetui.analysis.causes.answer import explain
-from probetui.analysis.causes.cause import OutlookCondition, OutlookEvent
 from probetui.analysis.causes.kinds import CauseKind as Kind
 from probetui.analysis.container_history import SessionHistory
+from probetui.analysis.next_failure import OutlookCondition, OutlookEvent
 from probetui.debugger.commands import KillContainer, MuteProbes
 from probetui.debugger.scope import ALL_PROBES
 from probetui.drive.scenario.behavior import ProbeAnswer

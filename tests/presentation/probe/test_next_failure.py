@@ -15,7 +15,7 @@ from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import LastExit, Skip
 from probetui.kubelet.outcome import Result
 from probetui.kubelet_rules import rules_of
-from probetui.presentation.probe.next_failure import (
+from probetui.presentation.outlook import (
     format_effect,
     format_kill,
     format_restart,

@@ -11,6 +11,7 @@ from msgspec import Struct
 from probetui.analysis.causes.kinds import CauseKind
 from probetui.analysis.causes.probe_failure import ProbeFailure
 from probetui.analysis.container_history import ContainerInstance
+from probetui.analysis.next_failure import Outlook
 from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import (
     BackoffEntry,
@@ -52,7 +53,7 @@ class Evidence(Struct, frozen=True):
         backoff: the wait of the next instance.
         until: when what goes on is over at the latest.
         ended_at: when an instance ended, None if only when that was seen is known.
-        lines: what the program printed last.
+        lines: sentences about what is known beside the chain.
         unfinished: the tick that has not ended.
     """
 
@@ -106,59 +107,6 @@ class Cause(Struct, frozen=True):
         """The last cause of the chain."""
         *_, last = self.chain
         return last
-
-
-class OutlookEvent(StrEnum):
-    """What may come next; the names never change."""
-
-    CREATED = "created"
-    STARTED = "started"
-    READY = "ready"
-    NOT_READY = "not-ready"
-    RESTARTED = "restarted"
-    PULLED_AGAIN = "pulled-again"
-    TRIED_AGAIN = "tried-again"
-    KILLED = "killed"
-    SIGKILL = "sigkill"
-    STOPPED = "stopped"
-    NOTHING = "nothing"
-
-
-class OutlookCondition(StrEnum):
-    """What must happen first; the names never change."""
-
-    SUCCESSES = "successes"
-    """So many successes in a row of the probe."""
-    FAILURES = "failures"
-    """So many failures more of the probe."""
-    CAUSE_ENDS = "cause-ends"
-    """What it waits for is over."""
-    SOMEBODY_ACTS = "somebody-acts"
-    """Nothing comes by itself."""
-    STILL_RUNS = "still-runs"
-    """It has not ended by then."""
-
-
-class Outlook(Struct, frozen=True):
-    """What comes next, and when; there is none for what has ended.
-
-    Attributes:
-        what: what comes.
-        earliest: not before this instant, None if that is not known.
-        latest: not after it, None if that is not known.
-        condition: what must happen first, None if it comes by itself.
-        count: how many successes or failures.
-        probe: whose.
-        is_at_resync: a kill comes with the next resync of the pod, not at once.
-    """
-
-    what: OutlookEvent
-    earliest: datetime | None = None
-    latest: datetime | None = None
-    condition: OutlookCondition | None = None
-    count: int = 0
-    probe: ProbeType | None = None
-    is_at_resync: bool = False
 
 
 class Remedy(Struct, frozen=True):

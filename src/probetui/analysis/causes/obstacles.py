@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from probetui.analysis.causes.case import WhyCase
 from probetui.analysis.causes.cause import Cause, Evidence
 from probetui.analysis.causes.kinds import CauseKind
+from probetui.analysis.container_history import MISSING_PULL_SECRETS
 from probetui.k8s.status import Waiting
 
 _BY_REASON: Mapping[str, CauseKind] = {
@@ -110,6 +111,41 @@ def of_the_pod(case: WhyCase) -> Cause | None:
     return replace(cause, since=history.obstacle_since)
 
 
+def is_refused_by_registry(message: str) -> bool:
+    """Return whether a registry gave no image for want of credentials."""
+    return any(words in message.lower() for words in _REFUSED_BY_REGISTRY)
+
+
+_REFUSED_BY_REGISTRY = (
+    "unauthorized",
+    "denied",
+    "authentication required",
+    "no basic auth credentials",
+    "403 forbidden",
+)
+
+
+def _missing_pull_secret(case: WhyCase) -> Cause | None:
+    """Find Secrets of imagePullSecrets that do not exist; the pull goes on without.
+
+    Source: kubelet_pods.go, v1.32.10, getPullSecretsForPod; there is no event before
+    1.28 (k/k#117927).
+    """
+    event = case.pod_history.missing_pull_secrets
+    match = None if event is None else _PULL_SECRETS.search(event.event.message)
+    if event is None or match is None:
+        return None
+    return case.cause(
+        CauseKind.MISSING_SECRET,
+        event.at,
+        name=match[1],
+        evidence=Evidence(instance=case.last, reason=MISSING_PULL_SECRETS),
+    )
+
+
+_PULL_SECRETS = re.compile(r"image pull secrets \(([^)]+)\)")
+
+
 def _obstacle(case: WhyCase, waiting: Waiting) -> Cause:
     kind, message = _BY_REASON[waiting.reason], waiting.message
     name = case.container.image if kind in OF_IMAGES else ""
@@ -119,9 +155,11 @@ def _obstacle(case: WhyCase, waiting: Waiting) -> Cause:
                 kind = missing
                 name = match[1] if pattern.groups else ""
                 break
+    is_refused = kind is CauseKind.IMAGE_PULL_FAILED and is_refused_by_registry(message)
     return case.cause(
         kind,
         case.history.failing_since,
+        _missing_pull_secret(case) if is_refused else None,
         name=name,
         evidence=Evidence(instance=case.last, reason=waiting.reason, message=message),
     )

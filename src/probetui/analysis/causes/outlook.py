@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
 
 from probetui.analysis.causes.case import WhyCase
-from probetui.analysis.causes.cause import (
-    Cause,
-    Outlook,
-    OutlookCondition,
-    OutlookEvent,
-)
+from probetui.analysis.causes.cause import Cause
 from probetui.analysis.causes.kinds import CauseKind
-from probetui.analysis.next_failure import FailureEffect, NextFailure
+from probetui.analysis.next_failure import Outlook, OutlookCondition, OutlookEvent
 from probetui.kubelet.kuberuntime.restart import (
     is_only_container,
     pull_range,
@@ -77,28 +71,6 @@ def _kill(_case: WhyCase, cause: Cause) -> Outlook:
         count=max(left, 1),
         probe=cause.subject.probe,
     )
-
-
-def outlook_of_failures(failure: NextFailure, at: datetime | None = None) -> Outlook:
-    """Return what a run of failures comes to that has not happened.
-
-    `at` is when the last probe of the run is due, None if that is not known.
-    """
-    return Outlook(
-        _AT_THRESHOLD.get(failure.at_threshold, OutlookEvent.NOTHING),
-        None if failure.at_resync else at,
-        condition=OutlookCondition.FAILURES,
-        count=max(failure.threshold - failure.run + 1, 1),
-        is_at_resync=failure.at_resync,
-    )
-
-
-_AT_THRESHOLD: Mapping[FailureEffect, OutlookEvent] = {
-    FailureEffect.KILL: OutlookEvent.KILLED,
-    FailureEffect.WOULD_KILL: OutlookEvent.KILLED,
-    FailureEffect.NOT_READY: OutlookEvent.NOT_READY,
-    FailureEffect.STAYS_NOT_READY: OutlookEvent.NOT_READY,
-}
 
 
 def _sigkill(case: WhyCase, cause: Cause) -> Outlook | None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from probetui.analysis.causes.cause import Cause, Remedy
 from probetui.analysis.causes.kinds import CauseKind
 from probetui.analysis.causes.obstacles import OF_IMAGES
+from probetui.analysis.container_history import MISSING_PULL_SECRETS
 from probetui.k8s.pod import Container, Pod
 
 K = CauseKind
@@ -42,6 +43,8 @@ def remedy_of(pod: Pod, container: Container, cause: Cause) -> Remedy:
 
 
 def _path(pod: Pod, container: Container, cause: Cause) -> str:
+    if cause.evidence.reason == MISSING_PULL_SECRETS:
+        return "spec.imagePullSecrets"
     if cause.kind in _OF_PODS:
         return _OF_PODS[cause.kind]
     where = next(

@@ -9,16 +9,18 @@ from probetui.analysis.causes.answer import WELL
 from probetui.analysis.causes.cause import Cause, WhyAnswer
 from probetui.analysis.causes.kinds import CauseKind
 from probetui.analysis.causes.pages import page_of
+from probetui.analysis.container_history import MISSING_PULL_SECRETS
 from probetui.kubelet.journal import HookType
-from probetui.presentation.cause.outlook import outlook_sentences
 from probetui.presentation.cause.predicates import (
     Words,
     is_being_stopped,
     predicate,
     pull_clause,
+    pull_secret_clause,
     stop_clause,
 )
 from probetui.presentation.container.evidence import hook_sentences
+from probetui.presentation.outlook import outlook_sentences
 from probetui.presentation.text.spans import Line, Role, Span, line, muted, strong
 from probetui.presentation.text.view import View
 from probetui.presentation.tick.why import Explanation
@@ -222,6 +224,8 @@ def _reason(cause: Cause, head: Cause, words: Words) -> str:
     subject = _subject(cause, head)
     if is_being_stopped(cause):
         return stop_clause(cause, words, _possessive(subject))
+    if cause.evidence.reason == MISSING_PULL_SECRETS:
+        return pull_secret_clause(cause, words)
     if cause.kind is CauseKind.IMAGE_PULLING:
         return pull_clause(cause, words, _possessive(subject))
     return f"{subject} {predicate(cause, words)}"

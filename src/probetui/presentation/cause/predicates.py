@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from probetui.analysis.causes.cause import Cause
 from probetui.analysis.causes.kinds import CauseKind
+from probetui.analysis.causes.obstacles import is_refused_by_registry
 from probetui.durations import format_age, format_countdown, format_duration
 from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import ContainerEntry, HookType
@@ -176,7 +177,7 @@ def _image_not_pulled(cause: Cause, words: Words) -> str:
     image = words.view.safe(cause.subject.name)
     message = cause.evidence.message
     needs = ""
-    if any(word in message.lower() for word in _REFUSED_BY_REGISTRY):
+    if cause.because is None and is_refused_by_registry(message):
         needs = (
             "; the registry wants credentials, those of imagePullSecrets, or has no "
             "such repository"
@@ -187,7 +188,15 @@ def _image_not_pulled(cause: Cause, words: Words) -> str:
     )
 
 
-_REFUSED_BY_REGISTRY = ("unauthorized", "denied", "authentication required")
+def pull_secret_clause(cause: Cause, words: Words) -> str:
+    """Return that pull Secrets do not exist, with which an image could be pulled."""
+    names = words.view.safe(cause.subject.name)
+    secrets, do = ("Secrets", "do") if ", " in names else ("Secret", "does")
+    do = "did" if words.is_past else do
+    return (
+        f"{secrets} {names}, which imagePullSecrets names, {do} not exist, so the pull "
+        "went on without"
+    )
 
 
 def _image_never_pulled(cause: Cause, words: Words) -> str:

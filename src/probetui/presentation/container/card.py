@@ -13,6 +13,7 @@ from probetui.presentation.container.exits import format_exit_cell
 from probetui.presentation.container.status_lines import image_line, user_lines
 from probetui.presentation.container.table import is_probing_over, state
 from probetui.presentation.container.ticks import last_output_lines, tick_rows, why_line
+from probetui.presentation.outlook import format_wait_range, next_failure_of
 from probetui.presentation.probe.detail import (
     count_line,
     diagnostic_lines,
@@ -21,7 +22,6 @@ from probetui.presentation.probe.detail import (
     stored_since,
     timing_lines,
 )
-from probetui.presentation.probe.next_failure import format_wait_range, next_failure_of
 from probetui.presentation.probe.state import format_handler, override_spans
 from probetui.presentation.probe.verdict import (
     BADGE,

@@ -17,8 +17,8 @@ from probetui.kubelet.outcome import Result
 from probetui.presentation.container.card import fact_rows, unprobed_facts
 from probetui.presentation.container.detail import Subject, container_title, probe_tabs
 from probetui.presentation.container.status_lines import image_line
+from probetui.presentation.outlook import next_failure_of
 from probetui.presentation.probe.detail import diagnostic_lines, output_text
-from probetui.presentation.probe.next_failure import next_failure_of
 from probetui.presentation.probe.state import (
     format_handler,
     is_running_towards_change,

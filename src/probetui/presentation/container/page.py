@@ -20,6 +20,7 @@ from probetui.presentation.container.status_lines import (
     stopping_parts,
 )
 from probetui.presentation.container.ticks import last_output_lines, tick_rows
+from probetui.presentation.outlook import next_failure_of
 from probetui.presentation.probe.detail import (
     cost_line,
     count_line,
@@ -30,7 +31,6 @@ from probetui.presentation.probe.detail import (
     standing_lines,
     timing_lines,
 )
-from probetui.presentation.probe.next_failure import next_failure_of
 from probetui.presentation.text.spans import (
     EMPTY,
     LABEL,

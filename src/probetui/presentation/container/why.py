@@ -6,16 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 
 from probetui.analysis.causes.answer import tells_end_of
-from probetui.analysis.causes.cause import Ending, Outlook, OutlookEvent
+from probetui.analysis.causes.cause import Ending
 from probetui.analysis.causes.kinds import CauseKind
 from probetui.analysis.container_history import (
     ContainerInstance,
     SessionHistory,
     fold_instances,
 )
+from probetui.analysis.next_failure import Outlook, OutlookEvent
 from probetui.durations import format_age
 from probetui.k8s.pod import Container
-from probetui.k8s.probe import ProbeKey
+from probetui.k8s.probe import ProbeKey, TCPSocketAction
 from probetui.kubelet.journal import (
     PROBE_CAUSES,
     ContainerEntry,
@@ -30,7 +31,6 @@ from probetui.presentation.cause.answer import (
     explain_answer,
     page_command,
 )
-from probetui.presentation.cause.outlook import outlook_sentences
 from probetui.presentation.cause.restart import (
     next_window_sentences,
     restart_sentences,
@@ -50,6 +50,7 @@ from probetui.presentation.container.exits import (
 )
 from probetui.presentation.container.instances import format_run
 from probetui.presentation.container.status_lines import NORMAL_WAITS
+from probetui.presentation.outlook import outlook_sentences
 from probetui.presentation.text.view import View
 from probetui.presentation.tick.why import (
     Explanation,
@@ -130,7 +131,9 @@ def _grace(
         f"The kubelet began to stop it at {at}, grace period {seconds}s "
         f"({_source(stopping, seconds)})."
     )
-    if runs_pre_stop(container, seconds):
+    hook = None if container is None else container.pre_stop
+    can_run = not isinstance(hook, TCPSocketAction)
+    if can_run and runs_pre_stop(container, seconds):
         yield "The preStop hook runs first; its time counts against the grace period."
 
 

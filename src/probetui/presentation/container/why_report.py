@@ -10,9 +10,6 @@ from msgspec import Meta, Struct, field
 
 from probetui.analysis.causes.cause import (
     Cause,
-    Outlook,
-    OutlookCondition,
-    OutlookEvent,
     WhyAnswer,
 )
 from probetui.analysis.causes.kinds import CauseKind
@@ -23,6 +20,7 @@ from probetui.analysis.container_history import (
     SessionHistory,
     fold_instances,
 )
+from probetui.analysis.next_failure import Outlook, OutlookCondition, OutlookEvent
 from probetui.k8s.api.codec import format_time
 from probetui.kubelet.journal import (
     ExitCause,
@@ -31,10 +29,10 @@ from probetui.kubelet.journal import (
     LastOutputEntry,
 )
 from probetui.presentation.cause.answer import past_words
-from probetui.presentation.cause.outlook import outlook_sentences
 from probetui.presentation.cause.predicates import Words, predicate
 from probetui.presentation.container.why import report_explanations, why_report
 from probetui.presentation.container.why_ticket import short_lines, ticket_lines
+from probetui.presentation.outlook import outlook_sentences
 from probetui.presentation.report import Part, separated
 from probetui.presentation.text.view import View
 from probetui.presentation.tick.why import WhyContext, attempt_predicate

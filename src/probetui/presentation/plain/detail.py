@@ -23,7 +23,7 @@ from probetui.kubelet.journal import (
 from probetui.kubelet.outcome import Result
 from probetui.kubelet.prober.gates import short_id
 from probetui.kubelet_rules import KubeletRules
-from probetui.presentation.probe.next_failure import next_failure_fields
+from probetui.presentation.outlook import next_failure_fields
 from probetui.presentation.probe.state import handler_text
 
 _DURATIONS = 60

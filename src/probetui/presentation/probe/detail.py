@@ -25,7 +25,7 @@ from probetui.kubelet.outcome import Attempt, Result
 from probetui.kubelet.prober.prober import MAX_PROBE_RETRIES
 from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.problem import Severity
-from probetui.presentation.probe.next_failure import (
+from probetui.presentation.outlook import (
     format_effect,
     format_kill,
     format_restart,

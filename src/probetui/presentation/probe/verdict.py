@@ -1,6 +1,6 @@
 """The verdict on a probe: a word, a sentence, a meter and a tone.
 
-What comes next is an `Outlook` in the words of `presentation.cause.outlook`; the
+What comes next is an `Outlook` in the words of `presentation.outlook`; the
 sentences of this module say what the next tick does, such as that it is due.
 """
 
@@ -12,9 +12,14 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
-from probetui.analysis.causes.cause import Outlook, OutlookCondition, OutlookEvent
-from probetui.analysis.causes.outlook import outlook_of_failures
-from probetui.analysis.next_failure import FailureEffect, NextFailure
+from probetui.analysis.next_failure import (
+    FailureEffect,
+    NextFailure,
+    Outlook,
+    OutlookCondition,
+    OutlookEvent,
+    outlook_of_failures,
+)
 from probetui.analysis.timing import HELD_FOR
 from probetui.durations import format_age, format_countdown
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot, ProbeSnapshot
@@ -25,12 +30,16 @@ from probetui.kubelet.journal import PROBE_CAUSES, Skip
 from probetui.kubelet.kuberuntime.grace_period import GracePeriod
 from probetui.kubelet.outcome import Result
 from probetui.kubelet.prober.prober import MAX_PROBE_RETRIES
-from probetui.presentation.cause.outlook import brief_event, brief_outlook
 from probetui.presentation.container.back_off import range_of_wait
 from probetui.presentation.container.status_lines import format_waiting, unprobed_text
 from probetui.presentation.container.table import WAITING_IN_TROUBLE
+from probetui.presentation.outlook import (
+    brief_event,
+    brief_outlook,
+    format_effect,
+    next_failure_of,
+)
 from probetui.presentation.probe.endpoints import endpoints_text
-from probetui.presentation.probe.next_failure import format_effect, next_failure_of
 from probetui.presentation.probe.state import (
     is_running_towards_change,
     is_startup_done,

@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from probetui.analysis.causes.cause import Outlook, OutlookCondition, OutlookEvent
+from probetui.analysis.next_failure import Outlook, OutlookCondition, OutlookEvent
 from probetui.k8s.probe import ProbeType
-from probetui.presentation.cause.outlook import brief_outlook, outlook_sentences
+from probetui.presentation.outlook import brief_outlook, outlook_sentences
 from tests.presentation.looking import VIEW
 
 IN_3S = VIEW.now + timedelta(seconds=3)
