@@ -78,9 +78,24 @@ def _of(
         None if end is None else end.at,
         quirk=_how(case, instance),
         evidence=Evidence(
-            instance=instance, message=message, ended_at=_ended_at(case, instance)
+            instance=instance,
+            message=message,
+            ended_at=_ended_at(case, instance),
+            lines=pre_stop_lines(case, instance),
         ),
     )
+
+
+def pre_stop_lines(case: WhyCase, instance: ContainerInstance) -> tuple[str, ...]:
+    """Return that the preStop hook of an instance is one that cannot be run."""
+    is_by_tcp = isinstance(case.container.pre_stop, TCPSocketAction)
+    stop = instance.stopping
+    if not is_by_tcp or stop is None or not stop.grace_period_seconds:
+        return ()
+    return (f"Its preStop hook did not run: {_HOOK_BY_TCP}.",)
+
+
+_HOOK_BY_TCP = "a hook may have tcpSocket, and the kubelet cannot run it"
 
 
 def _ended_at(case: WhyCase, instance: ContainerInstance) -> datetime | None:
@@ -168,7 +183,7 @@ def _hook_failed(case: WhyCase, instance: ContainerInstance) -> Cause | None:
     end = stop.at
     message = next(case.hook_failures(FAILED_POST_START, instance), "")
     if isinstance(case.container.post_start, TCPSocketAction):
-        message = "a hook may have tcpSocket, and the kubelet cannot run it"
+        message = _HOOK_BY_TCP
     return case.cause(
         CauseKind.KILLED_BY_POST_START_HOOK,
         end,

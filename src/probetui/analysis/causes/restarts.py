@@ -12,7 +12,7 @@ from probetui.analysis.causes.cause import (
 )
 from probetui.analysis.causes.creation import waits_for_init
 from probetui.analysis.causes.deletion import deletion_waits
-from probetui.analysis.causes.endings import end_cause
+from probetui.analysis.causes.endings import end_cause, pre_stop_lines
 from probetui.analysis.causes.kinds import CauseKind
 from probetui.analysis.causes.obstacles import of_the_pod, own_reason, pulling
 from probetui.analysis.causes.rows import Row
@@ -37,7 +37,10 @@ def pod_deleted(case: WhyCase) -> Cause | None:
         CauseKind.POD_DELETED,
         case.deleted_at,
         quirk=end_cause(case, last).quirk if last.is_deleted else None,
-        evidence=Evidence(instance=last),
+        evidence=Evidence(
+            instance=last,
+            lines=pre_stop_lines(case, last) if last.is_deleted else (),
+        ),
     )
 
 
