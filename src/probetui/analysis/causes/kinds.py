@@ -216,7 +216,7 @@ class CauseKind(StrEnum):
     COMMAND_NOT_FOUND = "command-not-found"
     """The command, or the shell, is not in the image."""
     COMMAND_NOT_EXECUTABLE = "command-not-executable"
-    """The command is in the image, and cannot be executed."""
+    """The command is in the image and cannot be executed, or its workingDir is gone."""
     TIMED_OUT = "timed-out"
     """There was no answer within timeoutSeconds."""
     OUTPUT_HELD_OPEN = "output-held-open"

@@ -55,11 +55,12 @@ _HEALTH_ERROR = re.compile(r"health rpc probe failed: rpc error: code = (\w+)")
 _CANNOT_BE_EXECUTED = re.compile(
     r'exec: "[^"]*": (permission denied)|(?:: |^)exec /\S+: (no such file or directory'
     r"|exec format error|permission denied)"
+    r'|chdir to cwd \("([^"]+)"\)'
 )
 """What a runtime says of a file that it found and could not execute.
 
 Where its kernel says so only after the runtime has let go, that is the output, with
-exit code 1.
+exit code 1. The folder that it is to be run in is part of that.
 """
 _TOOL_MISSING = re.compile(
     r"^(?:/bin/)?(?:ba|da|a)?sh: (?:line )?(?:\d+: )?([\w./-]+): "
@@ -299,7 +300,7 @@ def _command_not_executable(failed: FailedProbe) -> ProbeFailure | None:
     match = _CANNOT_BE_EXECUTED.search(said)
     if match is None:
         return None
-    why = match[1] or match[2]
+    why = match[1] or match[2] or match[3]
     return ProbeFailure(CauseKind.COMMAND_NOT_EXECUTABLE, failed, why)
 
 

@@ -303,8 +303,13 @@ def _not_found(failure: ProbeFailure, view: View) -> str:
     return f"the command is not in the image{program}; shell built-ins need `sh -c`"
 
 
-def _not_executable(failure: ProbeFailure, _view: View) -> str:
+def _not_executable(failure: ProbeFailure, view: View) -> str:
     match failure.name:
+        case folder if folder.startswith("/"):
+            return (
+                f"workingDir {view.safe(folder)} is not there, or the container's "
+                "user may not enter it"
+            )
         case "permission denied":
             return (
                 "the command is in the image, and may not be executed: it lacks the "
