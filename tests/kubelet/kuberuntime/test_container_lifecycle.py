@@ -225,6 +225,18 @@ def test_exits_before_this_session_are_not_journaled() -> None:
     ]
 
 
+def test_what_this_session_created_ended_in_it_whatever_the_runtime_s_clock() -> None:
+    bench = Bench(began_at=1000)
+    bench.lifecycle.record_step(
+        POD.uid, "app", APP.container_id, 0, LifecycleStep.CREATED, at(1001)
+    )
+    bench.new_entries()
+
+    bench.lifecycle.journal_exits(POD.uid, (ended(),), at(1002))
+
+    assert [entry.what for entry in bench.new_entries()] == [LifecycleStep.EXITED]
+
+
 def test_a_removal_is_journaled_and_ends_the_history() -> None:
     bench = Bench()
     bench.stop(ExitCause.USER, 5)

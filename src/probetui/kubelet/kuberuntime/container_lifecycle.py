@@ -48,6 +48,7 @@ class ContainerLifecycle:
         self._stopping: dict[ContainerID, StoppingSnapshot] = {}
         self._signalled: set[ContainerID] = set()
         self._ended: set[ContainerID] = set()
+        self._created: set[ContainerID] = set()
         self._last_exits: dict[tuple[str, str], LastExit] = {}
 
     def record_step(
@@ -60,6 +61,8 @@ class ContainerLifecycle:
         now: datetime,
     ) -> None:
         """Journal a step of an instance without further details."""
+        if step is LifecycleStep.CREATED:
+            self._created.add(container_id)
         sequence = self._turn.next_sequence()
         self._turn.write(
             ContainerEntry(
@@ -196,6 +199,7 @@ class ContainerLifecycle:
             and instance.container_id not in self._stopping
         )
         self._ended.discard(instance.container_id)
+        self._created.discard(instance.container_id)
         self._stopping.pop(instance.container_id, None)
         step = LifecycleStep.GONE if is_unexpected else LifecycleStep.REMOVED
         self._turn.write(self._entry(pod_uid, instance, step, now))
@@ -221,8 +225,10 @@ class ContainerLifecycle:
                 self.exited(pod_uid, instance, now)
 
     def _is_of_an_earlier_run(self, instance: RuntimeContainerStatus) -> bool:
+        # The runtime's clock may have been set back since this run created it.
         return (
-            self._began_at is not None
+            instance.container_id not in self._created
+            and self._began_at is not None
             and instance.finished_at is not None
             and instance.finished_at < self._began_at
         )
