@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.k8s.runtime import (
     ContainerID,
@@ -134,6 +135,23 @@ async def test_a_start_does_not_move_when_a_clock_is_set(clock: FakeClock) -> No
 
     assert other.started_at == clock.now()
     assert await daemon_clock.container(first) == before
+
+
+@pytest.mark.parametrize("can_ask", [True, False])
+async def test_no_container_starts_before_it_is_created_when_a_clock_is_set_back(
+    clock: FakeClock, *, can_ask: bool
+) -> None:
+    daemon = FakeDaemon(clock, timedelta())
+    daemon_clock = DaemonClock(clock, daemon.time if can_ask else None)
+    made = daemon.running()
+    await daemon_clock.container(replace(made, started_at=None))
+    daemon.ahead = timedelta(days=-2)
+    await clock.advance(5 * SECOND)
+
+    found = await daemon_clock.container(replace(made, started_at=daemon.now()))
+
+    assert found.created_at == START
+    assert found.started_at == (clock.now() if can_ask else START)
 
 
 @pytest.mark.parametrize("step", [1, -1], ids=["forwards", "backwards"])

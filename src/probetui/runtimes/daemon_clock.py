@@ -108,6 +108,9 @@ class DaemonClock:
         created_at, started_at, finished_at = (
             self._convert(container_id, instant) for instant in instants
         )
+        # No clock that was set meanwhile makes a container end before it began.
+        if created_at and started_at:
+            started_at = max(created_at, started_at)
         if started_at and finished_at:
             finished_at = max(started_at, finished_at)
         return replace(
@@ -160,8 +163,10 @@ class DaemonClock:
             return
         await self.measure()
         async with self._measuring:
-            # A time in the future means that a clock was set.
-            if self._is_future(max(fresh)):
+            # A time in the future, or before an earlier one of the same container,
+            # means that a clock was set.
+            is_past = any(self.ours(min(fresh)) < known for known in converted.values())
+            if is_past or self._is_future(max(fresh)):
                 await self._measure_now()
 
     def _is_future(self, theirs: datetime) -> bool:
