@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from random import Random
 
@@ -29,9 +30,9 @@ from probetui.record.writer import (
     RecordWriter,
 )
 from tests.builders import START
-from tests.fakes import FakeClock
+from tests.faults.world import LoopClock
 
-LATEST_WRITE = timedelta(seconds=FLUSH_SECONDS + 0.1)
+LATEST_WRITE_SECONDS = FLUSH_SECONDS + 0.1
 """What happened so long before is on the disk: a flush, and a notice."""
 
 _ERRORS = (errno.ENOSPC, errno.EIO, errno.EDQUOT)
@@ -47,7 +48,7 @@ class FaultyFile(OutputFile):
     """
 
     def __init__(
-        self, path: Path, random: Random, clock: FakeClock, counts: Counter[str]
+        self, path: Path, random: Random, clock: LoopClock, counts: Counter[str]
     ) -> None:
         super().__init__(path, RECORD_KIND)
         self._random = random
@@ -114,9 +115,14 @@ class FaultyFile(OutputFile):
     def _fail(self, what: str) -> None:
         self.counts[f"disk: {what}"] += 1
         self.has_refused = True
-        self.failed_at = self.failed_at or self._clock.now()
+        self.failed_at = self.failed_at or _written_until(self._clock)
         number = self._random.choice(_ERRORS)
         raise OSError(number, os.strerror(number))
+
+
+def _written_until(clock: LoopClock) -> datetime:
+    """Return up to when everything is on the disk; a suspended machine writes none."""
+    return clock.after(asyncio.get_running_loop().time() - LATEST_WRITE_SECONDS)
 
 
 class RecordedLife:
@@ -139,7 +145,7 @@ class RecordedLife:
         self,
         path: Path,
         random: Random,
-        clock: FakeClock,
+        clock: LoopClock,
         counts: Counter[str],
         config: KubeletConfig,
         pods: Sequence[Pod],
@@ -157,7 +163,7 @@ class RecordedLife:
             self.recorder, notes, NoteLevel.WARNING, "recording stopped"
         )
         self.ended = False
-        self.sound_until = clock.now()
+        self.sound_until = START
         """Until when everything is to be in the file."""
         self.recorder.begin(make_header((), "faulty", config, {}, show_secrets=False))
 
@@ -185,4 +191,4 @@ class RecordedLife:
         self._judge()
 
     def _judge(self) -> None:
-        self.sound_until = self.file.failed_at or self._clock.now()
+        self.sound_until = self.file.failed_at or _written_until(self._clock)

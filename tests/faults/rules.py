@@ -16,9 +16,11 @@ from probetui.drive.what_if.session_replay import replay_session
 from probetui.engine.engine import Engine
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeKey
-from probetui.k8s.status import Running
+from probetui.k8s.status import Running, Terminated
 from probetui.kubelet.journal import (
+    BackoffEntry,
     ContainerEntry,
+    HookEntry,
     JournalEntry,
     LifecycleStep,
     StatusEntry,
@@ -29,11 +31,11 @@ from probetui.record.file import record_lines
 from probetui.record.reader import RecordingFile, read_recording
 from tests.cases.truth import Observed, untruths
 from tests.drive.test_properties import KILLERS, NOT_RUNNING, failures_in_a_row
-from tests.faults.disk import LATEST_WRITE
 from tests.faults.session import Life, World
 
 _NO_ENTRIES = ("session", "input", "rewind", "end")
 _ASKED_EACH = timedelta(seconds=19)
+_NO_TIME = timedelta()
 
 
 def broken_rules(world: World) -> list[str]:
@@ -83,6 +85,31 @@ def _kills(life: Life, pods: dict[str, Pod]) -> Iterator[str]:
         )
         if not (was_not_running or enough):
             yield f"{entry.by} killed {entry.container_name} early, {entry.sequence}"
+
+
+def _durations(life: Life, _pods: dict[str, Pod]) -> Iterator[str]:
+    """Nothing takes less than no time, or ends before it begins."""
+    for entry in life.journal:
+        match entry:
+            case TickEntry() if entry.timing.duration < _NO_TIME:
+                yield f"a tick took {entry.timing.duration}, {entry.sequence}"
+            case BackoffEntry(until=until) if until and until < (entry.since or until):
+                yield f"a back-off ends before it began, {entry.sequence}"
+            case HookEntry(ended_at=ended_at) if (
+                ended_at and ended_at < entry.started_at
+            ):
+                yield f"a hook ended before it began, {entry.sequence}"
+            case StatusEntry():
+                for status in entry.status.container_statuses or ():
+                    for state in (status.state, status.last_state):
+                        if isinstance(state, Terminated) and (
+                            state.started_at
+                            and state.finished_at
+                            and state.finished_at < state.started_at
+                        ):
+                            yield f"{status.name} ended early, {entry.sequence}"
+            case _:
+                pass
 
 
 def _own_trouble(life: Life, _pods: dict[str, Pod]) -> Iterator[str]:
@@ -170,9 +197,7 @@ def _record(life: Life, _pods: dict[str, Pod]) -> Iterator[str]:
     record, journal = life.record, life.journal
     is_whole = record.ended and not record.recorder.problem
     lines = list(_whole_lines(record.path))
-    owed = sum(
-        is_whole or entry.at < record.sound_until - LATEST_WRITE for entry in journal
-    )
+    owed = sum(is_whole or entry.at < record.sound_until for entry in journal)
     if not lines:
         if owed:
             yield f"nothing is in the record, and {owed} entries should be"
@@ -204,6 +229,7 @@ def _whole_lines(path: Path) -> Iterator[dict[str, Any]]:
 RULES = (
     _order,
     _kills,
+    _durations,
     _own_trouble,
     _readiness,
     _counts,

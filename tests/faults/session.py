@@ -39,13 +39,14 @@ from probetui.kubelet.effects import Fault
 from probetui.kubelet.journal import JournalEntry
 from probetui.kubelet_rules import VERSIONS, rules_for_kubelet
 from probetui.record.writer import SUFFIX
-from tests.builders import START, a_container, a_pod, a_probe
+from tests.builders import a_container, a_pod, a_probe
 from tests.faults.disk import RecordedLife
 from tests.faults.fates import Fates
 from tests.faults.world import (
     FaultyHooks,
     FaultyProber,
     FaultyRuntime,
+    JumpingClock,
     LoopClock,
     WatchedFakeEngine,
     a_life,
@@ -55,6 +56,9 @@ from tests.virtual_loop import run_in_virtual_time
 
 FAULTY_SECONDS = 300
 """After so long calls go well, and the session is ended."""
+
+JUMPS_EACH, JUMPS_AT = 7, 4
+"""Of the worlds of so many seeds one has clocks that jump."""
 
 _HOOK = ExecAction(("drain",))
 
@@ -105,10 +109,12 @@ class _Run:
         self.random = Random(world.seed)  # a world is repeated by its seed
         # What is drawn for the disk changes nothing else of a seed.
         self.random_of_disk = Random(f"disk {world.seed}")
+        self.random_of_clock = Random(f"clock {world.seed}")
+        self.jumps = world.seed % JUMPS_EACH == JUMPS_AT
 
     async def run(self) -> None:
         random, world = self.random, self.world
-        self.clock = LoopClock()
+        self.clock = JumpingClock() if self.jumps else LoopClock()
         self.engine = WatchedFakeEngine(self.clock)
         self.engine.runs = lambda _operation: a_life(random)
         self.fates = Fates(random, self.clock)
@@ -126,13 +132,12 @@ class _Run:
             polls_runtime=random.random() < 0.5,  # half of them
         )
         self._begin()
-        while self.clock.now() < self._at(FAULTY_SECONDS):
+        while asyncio.get_running_loop().time() < FAULTY_SECONDS:
             await asyncio.sleep(random.choice((0.05, 0.7, 3, 11)))
             await self._happen()
+            if isinstance(self.clock, JumpingClock):
+                self._jump(self.clock)
         await self._end()
-
-    def _at(self, seconds: float) -> datetime:
-        return START + timedelta(seconds=seconds)
 
     # -- what happens
 
@@ -157,6 +162,22 @@ class _Run:
                 await self._kill()
                 await asyncio.sleep(self.random.choice((0.1, 2, 20)))
                 self._begin()
+
+    def _jump(self, clock: JumpingClock) -> None:
+        """Set the engine's wall clock at times, or suspend the machine."""
+        random, counts = self.random_of_clock, self.world.counts
+        match random.choices(
+            ("", "wall clock is set", "machine is suspended"), weights=(8, 1, 1)
+        )[0]:
+            case "wall clock is set":
+                counts["wall clock is set"] += 1
+                seconds = random.choice((0.3, 3, 70, 3600, 200_000))
+                clock.set_wall(timedelta(seconds=random.choice((-1, 1)) * seconds))
+            case "machine is suspended":
+                counts["machine is suspended"] += 1
+                clock.suspend(timedelta(seconds=random.choice((0.5, 4, 40, 500))))
+            case _:
+                pass
 
     async def _restart_daemon(self) -> None:
         self.fates.away = "connection refused"
@@ -211,7 +232,7 @@ class _Run:
             record.on_input(item, at)
 
         self.prober = FaultyProber(self.engine, self.random)
-        self.runtime = runtime = FaultyRuntime(self.engine, self.fates)
+        self.runtime = runtime = FaultyRuntime(self.engine, self.fates, self.clock)
         hooks = FaultyHooks(self.clock, self.random)
         self.session = RealtimeSession(
             Engine(self.config, now),

@@ -28,6 +28,7 @@ SEEDS = 1000
         pytest.param(5018, id="a postStart and a preStop hook that do the same"),
         pytest.param(5046, id="a disk that does not cut off what it half wrote"),
         pytest.param(5069, id="a disk that tells only at the end"),
+        pytest.param(11358, id="a wall clock that is set back before a start"),
         pytest.param(300, id="a lease of which the daemon did not tell"),
         pytest.param(5094, id="a compressed record whose end was not written"),
     ],

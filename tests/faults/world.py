@@ -7,14 +7,17 @@ from collections.abc import AsyncIterator, Callable
 from datetime import datetime, timedelta
 from functools import partial
 from random import Random
+from typing import TypeVar
 
+from msgspec.structs import replace
+
+from probetui.drive.clocks import LONGEST_SLEEP_SECONDS
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.runtime import (
     ContainerID,
     RuntimeCondition,
     RuntimeContainerStatus,
     RuntimePodStatus,
-    RuntimeState,
     SandboxStatus,
 )
 from probetui.kubelet.effects import (
@@ -27,6 +30,7 @@ from probetui.kubelet.effects import (
 )
 from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult
 from probetui.ports import HookResult, Progress
+from probetui.runtimes.daemon_clock import DaemonClock
 from tests.builders import START
 from tests.fakes import (
     SIGKILL_EXIT_CODE,
@@ -40,12 +44,25 @@ from tests.fakes import (
 )
 from tests.faults.fates import Fates
 
+S = TypeVar("S", RuntimeContainerStatus, SandboxStatus)
+
+IMPRECISION = timedelta(seconds=1)
+"""A status has whole seconds."""
+
 
 class LoopClock(FakeClock):
     """The time of a virtual event loop, so that its time-outs agree with it."""
 
     def now(self) -> datetime:
-        return START + timedelta(seconds=asyncio.get_running_loop().time())
+        return self.after(asyncio.get_running_loop().time())
+
+    def after(self, seconds: float) -> datetime:
+        """Return when so many seconds of the event loop have passed."""
+        return START + timedelta(seconds=seconds)
+
+    def wall(self, at: datetime) -> datetime:
+        """Return the time of the engine's wall clock at an instant."""
+        return at
 
     async def sleep_until(self, deadline: datetime) -> None:
         await asyncio.sleep(max((deadline - self.now()).total_seconds(), 0))
@@ -60,6 +77,41 @@ class LoopClock(FakeClock):
 
         loop.call_at((deadline - START).total_seconds(), run)
         return timer
+
+
+class JumpingClock(LoopClock):
+    """A clock of a machine that is suspended, while the engine's wall clock is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._suspends: list[tuple[float, timedelta]] = []
+        self._skews: list[tuple[datetime, timedelta]] = []
+
+    def after(self, seconds: float) -> datetime:
+        slept = (lasted for at, lasted in self._suspends if at <= seconds)
+        return super().after(seconds) + sum(slept, timedelta())
+
+    def wall(self, at: datetime) -> datetime:
+        set_by = (skew for since, skew in self._skews if since <= at)
+        return at + sum(set_by, timedelta())
+
+    def suspend(self, lasts: timedelta) -> None:
+        """Suspend the machine; the event loop does not count that."""
+        self._suspends.append((asyncio.get_running_loop().time(), lasts))
+
+    def set_wall(self, by: timedelta) -> None:
+        """Set the wall clock of the engine."""
+        self._skews.append((self.now(), by))
+
+    async def sleep_until(self, deadline: datetime) -> None:
+        remaining = deadline - self.now()
+        while remaining > timedelta():
+            await asyncio.sleep(min(remaining.total_seconds(), LONGEST_SLEEP_SECONDS))
+            remaining = deadline - self.now()
+
+    def call_at(self, deadline: datetime, callback: Callable[[], None]) -> _Timer:
+        slept = sum((lasted for _, lasted in self._suspends), timedelta())
+        return super().call_at(deadline - slept, callback)
 
 
 class WatchedFakeEngine(FakeEngine):
@@ -96,16 +148,48 @@ class WatchedFakeEngine(FakeEngine):
 class FaultyRuntime(FakeRuntime):
     """A runtime whose calls have fates."""
 
-    def __init__(self, engine: FakeEngine, fates: Fates) -> None:
+    def __init__(self, engine: FakeEngine, fates: Fates, clock: LoopClock) -> None:
         super().__init__(engine)
         self._fates = fates
+        self._own_clock = clock
+        jumps = isinstance(clock, JumpingClock)
+        self._daemon_clock = DaemonClock(clock, self._ask if jumps else None)
+
+    async def _ask(self) -> datetime:
+        async def tell() -> datetime:
+            return self._own_clock.wall(self._own_clock.now())
+
+        return await self._fates.decide("version", tell)
 
     async def relist(self) -> tuple[RuntimePodStatus, ...]:
         """Return the pods as they were when it was asked, or later, never before.
 
         Of a list that is older than its question a kubelet makes a second container.
         """
-        return await self._fates.decide("relist", super().relist)
+        pods = await self._fates.decide("relist", super().relist)
+        return tuple([await self._in_our_time(pod) for pod in pods])
+
+    async def _in_our_time(self, pod: RuntimePodStatus) -> RuntimePodStatus:
+        containers = [await self._converted(status) for status in pod.containers]
+        sandboxes = [
+            await self._daemon_clock.sandbox(self._on_its_wall(status))
+            for status in pod.sandboxes
+        ]
+        return replace(pod, containers=tuple(containers), sandboxes=tuple(sandboxes))
+
+    async def _converted(
+        self, status: RuntimeContainerStatus
+    ) -> RuntimeContainerStatus:
+        return await self._daemon_clock.container(self._on_its_wall(status))
+
+    def _on_its_wall(self, status: S) -> S:
+        """Return a status with the times that the engine's wall clock showed."""
+        times = {
+            name: self._own_clock.wall(at)
+            for name in ("created_at", "started_at", "finished_at")
+            if (at := getattr(status, name, None)) is not None
+        }
+        return replace(status, **times)
 
     async def conditions(self) -> tuple[RuntimeCondition, ...]:
         return await self._fates.decide("conditions", super().conditions)
@@ -164,9 +248,11 @@ class FaultyRuntime(FakeRuntime):
         return await super().create_container(operation)
 
     async def start_container(self, container_id: ContainerID) -> None:
+        asked_at = self._own_clock.now()
         await self._fates.decide(
             "start_container", partial(super().start_container, container_id)
         )
+        self._daemon_clock.started(container_id, asked_at)
 
     async def stop_container(
         self, container_id: ContainerID, grace_period_seconds: int
@@ -184,9 +270,10 @@ class FaultyRuntime(FakeRuntime):
     async def container_status(
         self, container_id: ContainerID
     ) -> RuntimeContainerStatus | None:
-        return await self._fates.decide(
+        status = await self._fates.decide(
             "container_status", partial(super().container_status, container_id)
         )
+        return None if status is None else await self._converted(status)
 
     async def watch(self) -> AsyncIterator[None]:
         """Yield after changes; a daemon that starts again breaks the stream."""
@@ -201,7 +288,7 @@ class FaultyProber:
 
     Attributes:
         overlaps: the probes that were started while they ran.
-        off_duty: the probes of a container that had not started or had ended.
+        off_duty: the probes of a container that had not started, or too early.
     """
 
     def __init__(self, engine: FakeEngine, random: Random) -> None:
@@ -217,7 +304,7 @@ class FaultyProber:
         if effect.key in self._running:
             self.overlaps.append(f"{effect.key} at {started_at}")
         container = self._engine.containers.get(effect.container_id)
-        if container is not None and container.state is RuntimeState.CREATED:
+        if container is not None and not _is_on_duty(container, effect, started_at):
             self.off_duty.append(f"{effect.key} at {started_at}")
         self._running.add(effect.key)
         takes = timedelta(seconds=self._random.choice((0, 0, 0.01, 0.5, 1, 7)))
@@ -235,6 +322,14 @@ class FaultyProber:
         if well:
             return Attempt(ProbeResult.SUCCESS, "", None, takes)
         return Attempt(ProbeResult.FAILURE, "not well", None, takes)
+
+
+def _is_on_duty(container: FakeContainer, effect: RunProbe, now: datetime) -> bool:
+    """Return whether a container has started, and its initial delay is over."""
+    if container.started_at is None:
+        return False
+    delay = timedelta(seconds=effect.probe.initial_delay_seconds)
+    return now >= container.started_at + delay - IMPRECISION
 
 
 class FaultyHooks:
