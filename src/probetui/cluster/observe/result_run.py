@@ -132,6 +132,9 @@ class ResultRun:
 
     Args:
         worker: the port's worker, which is set to each possible state in turn.
+        tells_lengths: whether `bound` is asked for. Without it all runs of successes
+            that have reached their threshold are one state, as nothing that follows
+            depends on their length: months of them cost little then.
 
     Attributes:
         restarts: bounds of the container's restart count during the results that are
@@ -139,8 +142,9 @@ class ResultRun:
             restarted. None if the restarts are not known.
     """
 
-    def __init__(self, worker: Worker) -> None:
+    def __init__(self, worker: Worker, *, tells_lengths: bool = True) -> None:
         self.worker = worker
+        self._tells_lengths = tells_lengths
         self.restarts: Bounds | None = None
         self._results = ResultsManager(worker.key.probe_type)
         self._states: _Tallies = dict.fromkeys(_FRESH, _NO_TALLY)
@@ -264,7 +268,10 @@ class ResultRun:
             return
         before = self.tally
         for _ in range(times):
-            self._states = self._all_after(self._states, result)
+            after = self._all_after(self._states, result)
+            if after == self._states:
+                break  # Nor does any result like it change anything.
+            self._states = after
         self._settle(before, _of(result, times))
 
     def count_in_any_order(self, counts: ProbeCounts) -> None:
@@ -384,9 +391,12 @@ class ResultRun:
         worker.last_result, worker.result_run = last, run
         recorded = worker.record(result, self._results)
         self._results.take_updates()
+        length = worker.result_run
+        if result is Result.SUCCESS and not self._tells_lengths:
+            length = min(length, worker.threshold(result))
         after = _State(
             worker.last_result,
-            worker.result_run,
+            length,
             is_open=False,
             reached=recorded if recorded.stored else None,
         )

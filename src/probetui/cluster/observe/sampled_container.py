@@ -358,7 +358,9 @@ class _ProbeReading:
         self._scrapes = samples.probes[kind]
         self._restarts = restarts
         self._worker = None if settings is None else _worker(settings, kind)
-        self._run = None if self._worker is None else ResultRun(self._worker)
+        self._run = None
+        if self._worker is not None:
+            self._run = ResultRun(self._worker, tells_lengths=False)
         self._grace = _grace_seconds(settings, kind)
         self._doubts: list[str] = []
         self._counts = ProbeCounts()
