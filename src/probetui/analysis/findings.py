@@ -248,6 +248,38 @@ FINDING_RULES: Mapping[str, FindingRule] = MappingProxyType({
         "A port is open to everybody who reaches this machine.",
         "Remove `hostPort`, or set `hostIP: 127.0.0.1`.",
     ),
+    "alert-label": FindingRule(
+        Severity.WARNING,
+        "A rule selects series of probes by a label that they do not have: it never "
+        "fires.",
+        "Use the labels of /metrics/probes: probe_type, result, namespace, pod, "
+        "container and pod_uid; durations have neither result nor pod_uid.",
+    ),
+    "alert-label-value": FindingRule(
+        Severity.WARNING,
+        "A rule selects series of probes by a value that they do not have: it never "
+        "fires.",
+        "probe_type is Liveness, Readiness or Startup, and result is successful, "
+        "failed or unknown; a time-out is failed.",
+    ),
+    "alert-series": FindingRule(
+        Severity.WARNING,
+        "A rule reads a series of probes that no kubelet has: it never fires.",
+        "Use prober_probe_total, or prober_probe_duration_seconds with _bucket, "
+        "_count or _sum.",
+    ),
+    "alert-range": FindingRule(
+        Severity.WARNING,
+        "A rule reads a range of no more than one scrape, in which nothing changes: "
+        "it never fires.",
+        "Take a range of two scrapes or more, 1m for the usual 30 s; `probetui rules` "
+        "makes rules whose ranges fit the probes.",
+    ),
+    "alert-expression": FindingRule(
+        Severity.WARNING,
+        "A rule about probes cannot be parsed as PromQL.",
+        "`promtool check rules` says the same of a rule file.",
+    ),
 })  # fmt: skip
 """Every kind of finding, in the order in which they are looked for.
 

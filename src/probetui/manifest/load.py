@@ -19,6 +19,7 @@ from probetui.k8s.service import Service
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.manifest import workloads
 from probetui.manifest.admission import Classes, admit
+from probetui.manifest.alert_rules import StoredRule, find_rules
 from probetui.manifest.config_objects import KINDS, ConfigObjectReader
 from probetui.manifest.draft import (
     PodDraft,
@@ -117,6 +118,7 @@ def load_manifests(
         problems=tuple(sorted(problems, key=sort_key)),
         documents=reader.documents,
         services=tuple(reader.services),
+        stored_rules=tuple(reader.stored_rules),
     )
 
 
@@ -131,6 +133,7 @@ class _ManifestReader(Struct):
     objects: dict[ObjectKey, LoadedConfigObject] = field(default_factory=dict)
     classes: Classes = field(default_factory=Classes)
     services: list[Service] = field(default_factory=list)
+    stored_rules: list[StoredRule] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     documents: int = 0
 
@@ -153,6 +156,9 @@ class _ManifestReader(Struct):
             self.problems += self._find_duplicates(document)
             if is_case_document(document.root):
                 self.problems.append(_case_document(document.root))
+            elif rules := _rule_file(document.root):
+                self.stored_rules += rules
+                self.problems.append(_rule_document(document.root))
             elif other := find_other_format(document.root, source):
                 self.problems.append(other)
             else:
@@ -184,6 +190,7 @@ class _ManifestReader(Struct):
             return
         if self.classes.add(other):
             return
+        self.stored_rules += find_rules(other.node, path)
         if other.kind == "Service":
             # Imported late: most files have none.
             from probetui.manifest.services import read_service  # noqa: PLC0415
@@ -236,6 +243,18 @@ class _ManifestReader(Struct):
 def _case_document(root: YamlNode) -> Problem:
     message = "has cases for `probetui test`, skipped"
     return Problem(root.position, "", message, Severity.NOTE, CASES_RULE)
+
+
+def _rule_file(root: YamlNode) -> tuple[StoredRule, ...]:
+    """Return the rules of a document that has nothing else; an object has a kind."""
+    if isinstance(root, MapNode) and root.get("kind") is None:
+        return find_rules(root)
+    return ()
+
+
+def _rule_document(root: YamlNode) -> Problem:
+    message = "has rules for Prometheus and no pod"
+    return Problem(root.position, "", message, Severity.NOTE, "kind-skipped")
 
 
 def _empty_first_document(source: SourceFile) -> Problem:

@@ -13,6 +13,7 @@ from probetui.k8s.probe import ProbeType
 from probetui.k8s.service import Service
 from probetui.k8s.status import PodCondition
 from probetui.k8s.volume import ConfigObject
+from probetui.manifest.alert_rules import StoredRule
 from probetui.manifest.problem import Position, Problem, Severity
 from probetui.manifest.workloads import WorkloadObject
 from probetui.manifest.yaml.parser import SourceFile
@@ -84,8 +85,8 @@ class Manifests(Struct, frozen=True):
     """The content of the files; `problems` are in the order of files and lines.
 
     A pod with an error is not among `loaded`, nor a ConfigMap or Secret with one among
-    `objects`. `services` are those that select pods. `documents` counts the documents
-    that are not empty.
+    `objects`. `services` are those that select pods, `stored_rules` those of rule files
+    and PrometheusRules. `documents` counts the documents that are not empty.
     """
 
     loaded: tuple[LoadedPod, ...] = ()
@@ -93,6 +94,7 @@ class Manifests(Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
     documents: int = 0
     services: tuple[Service, ...] = ()
+    stored_rules: tuple[StoredRule, ...] = ()
 
     @property
     def pods(self) -> tuple[Pod, ...]:

@@ -307,3 +307,50 @@ def test_a_key_that_overrides_a_merged_one_is_no_problem(
 
     assert status == 0
     assert "duplicate-key" not in {rule for _, rule in problems}
+
+
+RULES = """\
+groups:
+- name: probes
+  rules:
+  - {alert: Liveness, expr: 'increase(prober_probe_total{probe_type="liveness"}[5m])'}
+  - {record: prober_failures, expr: 'prober_probe_total{result="failed"}'}
+  - {alert: Failures, expr: prober_failures > 3}
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(RULES, id="a rule file"),
+        pytest.param(
+            "kind: PrometheusRule\napiVersion: monitoring.coreos.com/v1\n"
+            "metadata: {name: a}\nspec:\n  " + RULES.replace("\n", "\n  "),
+            id="an object",
+        ),
+    ],
+)
+def test_a_rule_that_can_never_fire_is_found(
+    text: str, capsys: pytest.CaptureFixture[str], write: Write
+) -> None:
+    pytest.importorskip("promql_parser")
+    path = write(text)
+
+    status, problems = check(capsys, "-f", path)
+
+    assert status == 0
+    assert problems == [("note", "kind-skipped"), ("warning", "alert-label-value")]
+    assert check(capsys, "-f", path, "--strict")[0] == 1
+    assert check(capsys, "-f", path, "--no-findings")[1] == problems[:1]
+
+
+@pytest.mark.parametrize("form", ["text", "groups"])
+def test_rules_of_our_own_have_no_findings(
+    form: str, capsys: pytest.CaptureFixture[str], write: Write
+) -> None:
+    pytest.importorskip("promql_parser")
+    assert run(["rules", "-f", write(POD), "-o", form]) == 0
+
+    status, problems = check(capsys, "-f", write(capsys.readouterr().out, "rules.yaml"))
+
+    assert (status, problems) == (0, [("note", "kind-skipped")])

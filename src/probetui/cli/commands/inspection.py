@@ -81,7 +81,8 @@ class CheckOptions(CheckedPods, VersionOptions, CheckOutputOptions, ProgramOptio
 def check(options: CheckOptions) -> int:
     """Validate manifests as the API server does, and check probes for bad practice.
 
-    Nothing is started. The exit status is 0 if an API server would take everything, 1
+    Of PrometheusRules and rule files it says what can never fire. Nothing is started.
+    The exit status is 0 if an API server would take everything, 1
     if it would refuse something, and 2 if a file cannot be read as manifests: no YAML,
     a key or a pod twice. Warnings and findings change it with --strict only.
     """

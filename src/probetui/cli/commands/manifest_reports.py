@@ -24,9 +24,10 @@ from probetui.cli.pods import (
 from probetui.cli.printing import Notes
 from probetui.cli.reports import emit
 from probetui.errors import NothingToDoError
+from probetui.manifest.alert_rules import StoredRule
 from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import FieldValidation, LoadedPod, Manifests
-from probetui.manifest.problem import Problem, Severity
+from probetui.manifest.problem import Problem, Severity, quote_short
 from probetui.presentation.plain.check_reports import CheckReport
 from probetui.presentation.probe.explain import ExplainReport
 from probetui.presentation.text.view import View
@@ -66,7 +67,7 @@ def check_manifests(options: CheckOptions) -> int:
         host=platform.node(),
         stub_missing=options.stub_missing,
     )
-    if not (manifests.loaded or manifests.errors):
+    if not (manifests.loaded or manifests.stored_rules or manifests.errors):
         names = files.names
         if not manifests.documents:
             raise NothingToDoError(f"{names}: no YAML received")
@@ -84,6 +85,8 @@ def check_manifests(options: CheckOptions) -> int:
         problems += _findings(
             manifests, _with_containers(pods, options.containers), options
         )
+    if manifests.stored_rules and not (options.no_findings or options.containers):
+        problems += _about_rules(manifests.stored_rules)
     if options.strict:
         problems = [
             _as_error(problem) if problem.severity is Severity.WARNING else problem
@@ -136,6 +139,19 @@ def _findings(
     if not options.no_findings:
         for loaded, finding in manifest_findings(manifests, checked, rules_by(options)):
             yield problem_of(loaded, finding)
+
+
+def _about_rules(rules: Sequence[StoredRule]) -> Iterator[Problem]:
+    # Late: most files have none, and their parser is large.
+    from probetui.analysis.rule_findings import rule_findings
+
+    recorded = {rule.name for rule in rules if rule.records}
+    for rule in rules:
+        for finding in rule_findings(rule.expression, rule.path, recorded):
+            message = f"{quote_short(rule.name)}: {finding.message}"
+            yield Problem(
+                rule.position, rule.path, message, finding.severity, finding.rule
+            )
 
 
 def _status(problems: Sequence[Problem]) -> int:
