@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from probetui.cli.files import SourceReader
 from probetui.cli.option_values import rules_by
@@ -27,6 +28,7 @@ from probetui.cluster.observe.result_run import Bounds
 from probetui.cluster.observe.sampled_container import (
     NO_SETTINGS,
     ContainerBounds,
+    ContainerSamples,
     ContainerSettings,
     bound_container,
 )
@@ -62,6 +64,11 @@ class FleetRow(Struct, frozen=True):
     stored: StoredContainer
     settings: ContainerSettings | None
     bounds: ContainerBounds
+
+    def without_samples(self) -> FleetRow:
+        """Return the row without the samples that it came from."""
+        none = ContainerSamples(self.stored.samples.since, {}, (), ())
+        return replace(self, stored=replace(self.stored, samples=none))
 
     @property
     def used_of_timeout(self) -> float | None:
@@ -280,10 +287,12 @@ async def _read(
         store = FleetStore(client, query)
         names = await store.find()
         store.on_progress = _Progress(notes).tell
-        stored = await store.read(names)
+        rows = await store.read_each(
+            names, lambda stored: fleet_row(stored, manifested).without_samples()
+        )
         for warning in client.warnings:
             notes.note(f"the store says: {warning}")
-    return store, [fleet_row(container, manifested) for container in stored]
+    return store, rows
 
 
 def fleet_row(stored: StoredContainer, manifested: Manifested | None) -> FleetRow:

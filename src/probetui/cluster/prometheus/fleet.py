@@ -19,7 +19,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from msgspec import Struct, field
 
@@ -42,6 +42,8 @@ from probetui.cluster.prometheus.selectors import (
     selector,
 )
 from probetui.k8s.probe import ProbeType
+
+T = TypeVar("T")
 
 COUNTER = "prober_probe_total"
 _DURATIONS = "prober_probe_duration_seconds_bucket"
@@ -181,6 +183,15 @@ class FleetStore:
 
     async def read(self, names: Sequence[ContainerName]) -> list[StoredContainer]:
         """Read the samples of containers; what cannot be read is a hole."""
+        return await self.read_each(names, lambda stored: stored)
+
+    async def read_each(
+        self, names: Sequence[ContainerName], keep: Callable[[StoredContainer], T]
+    ) -> list[T]:
+        """Read the samples of containers as `read`, and return what is kept of each.
+
+        The samples of a day of one container take more than a megabyte.
+        """
         pods = sorted({name[:3] for name in names})
         days = max((self._query.end - self._query.begin) / _DAY, 1)
         at_once = max(int(_PODS_AT_ONCE / days), 1)
@@ -189,17 +200,17 @@ class FleetStore:
         done = 0
         self.on_progress(0, len(batches))
 
-        async def read(batch: Sequence[tuple[str, str, str]]) -> list[StoredContainer]:
+        async def read(batch: Sequence[tuple[str, str, str]]) -> list[T]:
             nonlocal done
             async with self._turns:
                 stored = await self._read_pods(batch)
             done += 1
             self.on_progress(done, len(batches))
-            return [container for container in stored if container.name in wanted]
+            return [keep(each) for each in stored if each.name in wanted]
 
         async with asyncio.TaskGroup() as tasks:
             reading = [tasks.create_task(read(batch)) for batch in batches]
-        return [container for task in reading for container in task.result()]
+        return [kept for task in reading for kept in task.result()]
 
     # -- queries
 
