@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,7 @@ from probetui.kubelet.journal import (
     JournalEntry,
     NoteEntry,
     TickAction,
+    TickEntry,
     Trigger,
 )
 from tests.ticks import DEMO_KEY, FIRST, NOW, SECOND, a_tick, changed_tick, demo_ticks
@@ -220,3 +222,19 @@ def test_an_instant_belongs_to_the_tick_that_began_last() -> None:
     assert [timeline.index_at(at) for at in began] == [0, 1, 2]
     assert timeline.index_at(began[1] + timedelta(seconds=1)) == 1
     assert timeline.index_at(began[0] - timedelta(seconds=1)) is None
+
+
+def test_only_ticks_that_ran_are_read_backwards() -> None:
+    ticks = demo_ticks("sfhhs")
+    read: list[int] = []
+
+    class Counting(list[TickEntry]):
+        def __getitem__(self, place: Any) -> Any:
+            read.append(place)
+            return super().__getitem__(place)
+
+    timeline = Timeline.of(Counting(ticks))
+    read.clear()
+
+    assert [*timeline.ran_backwards()] == [ticks[4], ticks[1], ticks[0]]
+    assert read == [4, 1, 0]

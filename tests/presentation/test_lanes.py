@@ -13,10 +13,12 @@ import pytest
 from msgspec.structs import replace
 
 from probetui.analysis.lanes import (
+    MOST_LATENCIES,
     CellKind,
     LaneAxis,
     LaneCell,
     Lanes,
+    Latency,
     ProbeLane,
     worst,
 )
@@ -24,9 +26,11 @@ from probetui.engine.snapshot import Snapshot
 from probetui.presentation.lanes import (
     ASCII_LANES,
     UNICODE_LANES,
+    LatencyCell,
     axis_line,
     lane_line,
     lane_span,
+    slowest_probes,
 )
 from probetui.presentation.text.spans import Role, text_of
 from tests.ticks import NOW, changed_tick, demo_ticks
@@ -234,3 +238,29 @@ def test_a_lane_knows_what_a_container_did_at_an_instant(
 
 def test_before_its_lane_nothing_is_known_of_a_container() -> None:
     assert Lanes().life_at("uid", "app", NOW) is None
+
+
+def test_the_newest_latencies_are_kept_with_what_failed() -> None:
+    lane = ProbeLane()
+    for tick in demo_ticks("h" + "sf" * MOST_LATENCIES):
+        lane.add(tick)
+
+    kept = lane.latencies()
+    assert 0 < len(kept) <= MOST_LATENCIES
+    assert [latency.is_failure for latency in kept[-2:]] == [False, True]
+    assert lane.latencies(2) == kept[-2:]
+    assert kept[-1].at == NOW.timestamp()
+
+
+def test_of_several_latencies_in_a_cell_the_longest_is_drawn() -> None:
+    axis = LaneAxis.around(NOW, 5.0, WIDTH)
+    now = NOW.timestamp()
+    known = [
+        Latency(now - 1e6, 9.0, is_failure=True),
+        Latency(now - 0.2, 0.5, is_failure=False),
+        Latency(now - 0.1, 0.25, is_failure=True),
+    ]
+
+    slowest = slowest_probes(known, axis, 1)
+
+    assert [cell for cell in slowest if cell] == [LatencyCell(0.5, is_failure=False)]

@@ -9,11 +9,14 @@ what is the worst in it.
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import pairwise
+from math import copysign
+from typing import NamedTuple
 
 from msgspec import Struct, field
 
@@ -39,6 +42,9 @@ from probetui.kubelet.outcome import Result
 
 MOST_STRETCHES = 20_000
 """The most stretches that are kept of one probe; above it the oldest tenth goes."""
+
+MOST_LATENCIES = 500
+"""The most latencies that are kept of one probe, likewise."""
 
 MOST_STEPS = 5_000
 """The most steps that are kept of one container, likewise."""
@@ -100,11 +106,40 @@ class LaneCell(Struct, frozen=True):
 
 
 EMPTY_CELL = LaneCell()
+_UNPROBED = LaneCell(CellKind.UNPROBED)
+_UNPROBED_AHEAD, _CALM_AHEAD, _KILL_AHEAD = (
+    LaneCell(kind, is_tick=True, is_future=True)
+    for kind in (CellKind.UNPROBED, CellKind.CALM, CellKind.KILL)
+)
 
 
 def worst(cells: Iterable[LaneCell]) -> LaneCell:
     """Return the cell that hides all others in the same place."""
     return max(cells, key=_severity, default=EMPTY_CELL)
+
+
+def _worse(before: LaneCell, cell: LaneCell) -> LaneCell:
+    """Return the worse of two cells; most often there was none before."""
+    if before is EMPTY_CELL or before is cell:
+        return cell
+    return worst((before, cell))
+
+
+def _joined(lanes: Sequence[Sequence[LaneCell]]) -> list[LaneCell]:
+    """Return the worst cell of some lanes in each place.
+
+    Cells of a stretch are one object, and so the same few meet again and again.
+    """
+    if len(lanes) == 1:
+        return [*lanes[0]]
+    known: dict[tuple[int, ...], LaneCell] = {}
+    joined = []
+    for cells in zip(*lanes, strict=True):
+        key = tuple(map(id, cells))
+        if key not in known:
+            known[key] = worst(cells)
+        joined.append(known[key])
+    return joined
 
 
 def _severity(cell: LaneCell) -> tuple[int, float, bool]:
@@ -221,14 +256,26 @@ class _Stretch(Struct, gc=False):
         )
 
 
+class Latency(NamedTuple):
+    """When a probe ran, for how many seconds, and whether it failed."""
+
+    at: float
+    seconds: float
+    is_failure: bool
+
+
 class ProbeLane:
     """The ticks of one probe; its owner adds each of them once, in order."""
 
     def __init__(self) -> None:
         self._stretches: list[_Stretch] = []
+        self._latencies = array("d")
+        """An instant and the seconds of a probe, below zero if it failed, in turn."""
 
     def add(self, tick: TickEntry) -> None:
         """Add the next tick."""
+        if tick.attempts and tick.attempts[-1].is_timed:
+            self._add_latency(tick, tick.attempts[-1].duration.total_seconds())
         kind = _KINDS.get(classify_tick(tick).code, CellKind.UNPROBED)
         is_failing = kind is CellKind.FAILING
         at = tick.timing.started_at.timestamp()
@@ -249,6 +296,21 @@ class ProbeLane:
         self._stretches.append(latest)
         if len(self._stretches) > MOST_STRETCHES:
             del self._stretches[: MOST_STRETCHES // 10]
+
+    def latencies(self, most: int = MOST_LATENCIES) -> list[Latency]:
+        """Return how long the newest probes took, the oldest first."""
+        newest = self._latencies[-2 * most :]
+        return [
+            Latency(at, abs(seconds), copysign(1, seconds) < 0)
+            for at, seconds in zip(newest[::2], newest[1::2], strict=True)
+        ]
+
+    def _add_latency(self, tick: TickEntry, seconds: float) -> None:
+        sign = -1 if tick.result is Result.FAILURE else 1
+        at = tick.timing.started_at.timestamp()
+        self._latencies.extend((at, copysign(seconds, sign)))
+        if len(self._latencies) > 2 * MOST_LATENCIES:
+            del self._latencies[: 2 * (MOST_LATENCIES // 10)]
 
     @property
     def first(self) -> float | None:
@@ -329,9 +391,11 @@ def _ticked(stretch: _Stretch, axis: LaneAxis) -> Iterator[int]:
     number = max(int((axis.start - stretch.first) // interval), 0)
     while number < stretch.count:
         at = stretch.first + number * interval
-        if at >= axis.end:
+        index = axis.index(at)
+        if index >= axis.width:
             return
-        yield from axis.between(at, at)
+        if index >= 0:
+            yield index
         number += 1
 
 
@@ -413,8 +477,12 @@ class ContainerLane:
         for step, following in pairwise(steps):
             if following.at < axis.start or step.at >= axis.end:
                 continue
+            own = self._cell(step)
             for index in axis.between(step.at, min(following.at, axis.now)):
-                cells[index] = worst((cells[index], self._cell(step, index, probes)))
+                cell = own
+                if cell is None:
+                    cell = probes[index] if probes else _UNPROBED
+                cells[index] = _worse(cells[index], cell)
         for before, step in pairwise(self._steps):
             for index in axis.between(step.at, step.at):
                 cells[index] = worst((cells[index], *_turn(before, step)))
@@ -423,18 +491,15 @@ class ContainerLane:
                 cells[index] = worst((cells[index], LaneCell(CellKind.START)))
         return cells
 
-    def _cell(
-        self, step: _LifeStep, index: int, probes: Sequence[LaneCell]
-    ) -> LaneCell:
+    def _cell(self, step: _LifeStep) -> LaneCell | None:
+        """Return the cell of a part of a life, None for that of its probes."""
         match step.life:
             case _Life.WAITING:
                 return LaneCell(CellKind.WAIT)
             case _Life.STOPPING:
                 return LaneCell(CellKind.GRACE)
-            case _Life.RUNNING if probes:
-                return probes[index]
             case _Life.RUNNING:
-                return LaneCell(CellKind.UNPROBED)
+                return None
             case _:
                 return EMPTY_CELL
 
@@ -531,7 +596,7 @@ class Lanes(Struct):
         """Return the lanes of a container and of its `probes`, without the future."""
         keys = self.probes(pod_uid, container_name)
         past = [self._probe(key).cells(axis) for key in keys]
-        joined = [worst(of_probes) for of_probes in zip(*past, strict=True)]
+        joined = _joined(past) if past else []
         return ContainerLanes(
             self._container(pod_uid, container_name).cells(axis, joined), past
         )
@@ -546,20 +611,25 @@ class Lanes(Struct):
         """Return the lanes of a container and of its probes, the future included."""
         place = pod.pod.uid, container.container.name
         past = [self._probe(probe.key).cells(axis) for probe in container.probes]
-        joined = [worst(of_probes) for of_probes in zip(*past, strict=True)]
-        own = self._container(*place).cells(axis, joined)
+        own = self._container(*place).cells(axis, _joined(past) if past else [])
         if snapshot.is_paused:
             return ContainerLanes(own, past)
         ahead = _Ahead(axis, snapshot, pod, container)
-        for index in range(max(axis.now_index, 0), axis.width):
-            of_probes = []
-            for probe, cells in zip(container.probes, past, strict=True):
-                cell = ahead.of_probe(probe, index)
-                of_probes.append(cell)
-                cells[index] = worst((cells[index], cell))
-            cell = ahead.of_container(index, worst(of_probes))
-            own[index] = worst((own[index], cell))
+        coming: dict[int, list[LaneCell]] = {}
+        for probe, cells in zip(container.probes, past, strict=True):
+            for index, cell in ahead.of_probe(probe):
+                coming.setdefault(index, []).append(cell)
+                cells[index] = _worse(cells[index], cell)
+        future = range(max(axis.now_index, 0), axis.width)
+        for index in future if ahead.has_own else coming:
+            due = coming.get(index, (EMPTY_CELL,))
+            cell = ahead.of_container(index, due[0] if len(due) == 1 else worst(due))
+            own[index] = _worse(own[index], cell)
         return ContainerLanes(own, past)
+
+    def latencies(self, key: ProbeKey, most: int = MOST_LATENCIES) -> list[Latency]:
+        """Return how long the newest runs of a probe took, the oldest first."""
+        return self._probe(key).latencies(most)
 
     def _add_status(self, at: datetime, pod_uid: str, status: PodStatus) -> None:
         of_init, others = status.init_container_statuses, status.container_statuses
@@ -600,30 +670,44 @@ class _Ahead:
         }
         self._first_kill = min(self._kills_at.values(), default=float("inf"))
 
-    def of_probe(self, probe: ProbeSnapshot, index: int) -> LaneCell:
-        """Return a cell of a probe; it is empty where no tick is due."""
+    @property
+    def has_own(self) -> bool:
+        """Whether the container has something to come that is not of its probes."""
+        container, status = self._container, self._container.status
+        is_backing_off = container.backoff is not None and container.backoff.until
+        is_waiting = status is not None and isinstance(status.state, Waiting)
+        return bool(container.stopping is not None or is_backing_off or is_waiting)
+
+    def of_probe(self, probe: ProbeSnapshot) -> Iterator[tuple[int, LaneCell]]:
+        """Yield the cells in which a probe is due, with what it would show there."""
         axis, due = self._axis, probe.next_tick_at
         if due is None or not probe.worker_alive or self._container.stopping:
-            return EMPTY_CELL
-        begin, end = axis.begin(index), axis.begin(index + 1)
+            return
         # A tick that is due already comes at once.
-        first = max(due.timestamp(), axis.now)
-        if not first < end or begin > self._first_kill:
-            return EMPTY_CELL
-        period = probe.probe.period_seconds
-        number = int((end - first) // period)
-        last = first + number * period
-        if last == end:
-            last, number = last - period, number - 1
-        if last < begin:
-            return EMPTY_CELL
+        first, period = max(due.timestamp(), axis.now), probe.probe.period_seconds
+        # Of several ticks in a cell the last one is drawn.
+        step = max(int(axis.cell_seconds // period), 1)
+        number, kill = 0, self._kills_at.get(probe.key)
+        while (at := first + number * period) < axis.end:
+            index = axis.index(at)
+            begin, end = axis.begin(index), axis.begin(index + 1)
+            if step > 1:
+                number = max(int((end - first) // period), number)
+                number -= first + number * period >= end
+            if begin > self._first_kill:
+                return
+            kills = kill is not None and begin <= kill < end
+            yield index, self._coming(probe, number, kills=kills)
+            number += 1
+
+    def _coming(self, probe: ProbeSnapshot, number: int, *, kills: bool) -> LaneCell:
+        """Return what the tick after so many others would show."""
         if probe.upcoming_skip is not None or probe.on_hold:
-            return LaneCell(CellKind.UNPROBED, is_tick=True, is_future=True)
+            return _UNPROBED_AHEAD
         if probe.last_result is not Result.FAILURE or not probe.result_run:
-            return LaneCell(CellKind.CALM, is_tick=True, is_future=True)
-        kill = self._kills_at.get(probe.key)
-        if kill is not None and begin <= kill < end:
-            return LaneCell(CellKind.KILL, is_tick=True, is_future=True)
+            return _CALM_AHEAD
+        if kills:
+            return _KILL_AHEAD
         threshold = probe.probe.failure_threshold
         level = min(probe.result_run + number + 1, threshold)
         return LaneCell(

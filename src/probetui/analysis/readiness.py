@@ -101,10 +101,7 @@ def _ran_backwards(
     timeline: Timeline, container_id: ContainerID, until: datetime | None
 ) -> Iterator[TickEntry]:
     """Yield the ticks that probed an instance until an instant, the last one first."""
-    for index in reversed(timeline.indexes):
-        tick = timeline.tick(index)
-        if tick is None or not (tick.attempts or tick.result):
-            continue
+    for tick in timeline.ran_backwards():
         if until is not None and tick.timing.started_at >= until:
             continue
         if tick.container_id != container_id:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Protocol, runtime_checkable
@@ -61,6 +61,9 @@ _SECOND = timedelta(seconds=1)
 
 _MOST_SLOW = 1_000
 """The most slow ticks that are searched for lost ones; older ones are not counted."""
+
+_RAN = frozenset({"errored", "warning", "success", "failure"})
+"""The marks of ticks that ran a probe."""
 
 _NUMBERS = {code: number for number, code in enumerate(MARK_CODES)}
 
@@ -246,6 +249,19 @@ class Timeline:
         except IndexError:
             return None
         return entry if isinstance(entry, TickEntry) else None
+
+    def ran_backwards(self) -> Iterator[TickEntry]:
+        """Yield the ticks that ran the probe, the newest first.
+
+        Others are passed over by their looks: to unpack a tick takes a millisecond, and
+        a startup probe that is done has only such for hours.
+        """
+        for index in reversed(self.indexes):
+            if self.mark_at(index).code not in _RAN:
+                continue
+            tick = self.tick(index)
+            if tick is not None and (tick.attempts or tick.result is not None):
+                yield tick
 
     def index_at(self, at: datetime) -> int | None:
         """Return the number of the last tick that began before an instant, or at it.

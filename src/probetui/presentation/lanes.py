@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from itertools import groupby
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from probetui.analysis.lanes import CellKind, LaneAxis, LaneCell
-from probetui.analysis.timeline import Timeline
+from probetui.analysis.lanes import CellKind, LaneAxis, LaneCell, Latency
 from probetui.durations import format_age
 from probetui.engine.snapshot import ProbeSnapshot
 from probetui.k8s.probe import ProbeType
-from probetui.kubelet.outcome import Result
 from probetui.presentation.text.spans import Line, Role, Span, muted
 
 _HIGHEST_DIGIT = 9
 _ROWS_PER_LEVEL = 2
-_MOST_TICKS = 500
 _LABEL_ROOM = 10
 """The cells from one label of the axis to the next."""
 
@@ -46,6 +44,16 @@ class LaneMarks(Struct, frozen=True):
     threshold: str = "─"
     level: str = "┄"
 
+    @property
+    def is_ascii(self) -> bool:
+        """Whether runs are digits."""
+        return self.heights is None
+
+
+_SPANS: dict[bool, dict[LaneCell, tuple[str, Any]]] = {False: {}, True: {}}
+"""The text and the look of each cell, by whether they are of ASCII."""
+
+_MOST_SPANS = 5_000
 
 UNICODE_LANES = LaneMarks()
 ASCII_LANES = LaneMarks(
@@ -104,7 +112,7 @@ def lane_line(
 ) -> Line:
     """Return a lane as a line, one character a cell; that of the cursor reversed."""
     if cursor is None or not 0 <= cursor < len(cells):
-        return tuple(_joined(_spans_of(cells, marks)))
+        return _spans_of(cells, marks)
     spans = [
         *_spans_of(cells[:cursor], marks),
         lane_span(cells[cursor], marks, is_chosen=True),
@@ -113,10 +121,29 @@ def lane_line(
     return tuple(_joined(spans))
 
 
-def _spans_of(cells: Sequence[LaneCell], marks: LaneMarks) -> Iterator[Span]:
-    """Yield a span for each run of equal cells."""
-    for cell, alike in groupby(cells):
-        yield _repeated(lane_span(cell, marks), sum(1 for _ in alike))
+def _spans_of(cells: Sequence[LaneCell], marks: LaneMarks) -> Line:
+    """Return spans, each of the cells in a row that have one look."""
+    spans: list[tuple[str, tuple[Any, ...]]] = []
+    known = _SPANS[marks.is_ascii]
+    if len(known) > _MOST_SPANS:
+        known.clear()
+    last: LaneCell | None = None
+    look: tuple[Any, ...] = ()
+    text, texts = "", [""]
+    for cell in cells:
+        if cell is not last:
+            last = cell
+            found = known.get(cell)
+            if found is None:
+                span = lane_span(cell, marks)
+                found = known[cell] = span.text, span[1:]
+            text = found[0]
+            if found[1] != look:
+                spans.append(("".join(texts), look))
+                look, texts = found[1], []
+        texts.append(text)
+    spans.append(("".join(texts), look))
+    return tuple(Span(text, *look) for text, look in spans if text)
 
 
 def _repeated(span: Span, times: int) -> Span:
@@ -247,27 +274,18 @@ class LatencyCell(Struct, frozen=True):
 
 
 def slowest_probes(
-    ticks: Timeline, axis: LaneAxis, timeout_seconds: int
+    latencies: Iterable[Latency], axis: LaneAxis, timeout_seconds: int
 ) -> list[LatencyCell | None]:
-    """Return the longest latency in each cell of an axis, None where nothing probed.
-
-    Only the newest ticks are looked at: old ones are packed.
-    """
+    """Return the longest latency in each cell of an axis, None where nothing probed."""
     slowest: list[LatencyCell | None] = [None] * axis.width
-    for number in reversed(ticks.indexes[-_MOST_TICKS:]):
-        tick = ticks.tick(number)
-        if tick is None:
-            continue
-        at = tick.timing.started_at.timestamp()
-        if at < axis.start:
-            break
+    for at, seconds, is_failure in latencies:
         index = axis.index(at)
-        if not tick.attempts or not tick.attempts[-1].is_timed or index >= axis.width:
+        if not 0 <= index < axis.width:
             continue
-        part = tick.attempts[-1].duration.total_seconds() / max(timeout_seconds, 1)
+        part = seconds / max(timeout_seconds, 1)
         known = slowest[index]
         if known is None or part > known.part:
-            slowest[index] = LatencyCell(part, tick.result is Result.FAILURE)
+            slowest[index] = LatencyCell(part, is_failure)
     return slowest
 
 

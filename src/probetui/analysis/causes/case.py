@@ -347,12 +347,8 @@ class WhyCase:
     ) -> Iterator[TickEntry]:
         """Yield the ticks that ran a probe of an instance, the newest first."""
         key = ProbeKey(self.pod.uid, self.container.name, probe_type)
-        timeline = self.past.timeline(key)
-        for index in reversed(timeline.indexes):
-            tick = timeline.tick(index)
-            if tick is None or tick.container_id != instance.container_id:
-                continue
-            if tick.attempts or tick.result is not None:
+        for tick in self.past.timeline(key).ran_backwards():
+            if tick.container_id == instance.container_id:
                 yield tick
 
     def has_started_up_once(self, instance: ContainerInstance) -> bool:

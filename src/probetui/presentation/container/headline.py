@@ -296,13 +296,8 @@ def _latency(
     limit = probe.probe.timeout_seconds
     heights = _ASCII_HEIGHTS if view.marks.is_ascii else _HEIGHTS
     spans = []
-    ticks = subject.ticks
-    last = ticks.indexes.stop if subject.cursor is None else subject.cursor + 1
-    for index in range(max(ticks.indexes.start, last - _SPARKS), last):
-        shown = ticks.tick(index)
-        if shown is None or not shown.attempts or not shown.attempts[-1].is_timed:
-            continue
-        part = shown.attempts[-1].duration / (limit * _SECOND)
+    for seconds in _newest_latencies(subject, probe):
+        part = seconds / limit
         step = min(int(part * len(heights)), len(heights) - 1)
         spans.append(Span(heights[step], Role.ERROR if part >= 1 else Role.MUTED))
     took = format_duration(attempt.duration)
@@ -312,6 +307,21 @@ def _latency(
         muted(f" of {limit}s "),
         *spans,
     )
+
+
+def _newest_latencies(subject: Subject, probe: ProbeSnapshot) -> Iterator[float]:
+    """Yield the seconds that the newest probes took up to the tick at the cursor."""
+    if subject.cursor is None and subject.past is not None:
+        # Ticks are packed: each would cost as much as the rest of the screen.
+        for latency in subject.past.lanes.latencies(probe.key, _SPARKS):
+            yield latency.seconds
+        return
+    ticks = subject.ticks
+    last = ticks.indexes.stop if subject.cursor is None else subject.cursor + 1
+    for index in range(max(ticks.indexes.start, last - _SPARKS), last):
+        shown = ticks.tick(index)
+        if shown is not None and shown.attempts and shown.attempts[-1].is_timed:
+            yield shown.attempts[-1].duration.total_seconds()
 
 
 def _command_row(

@@ -94,7 +94,7 @@ class LanesPage(SubjectPage):
             if self._is_plot(pane):
                 if is_chosen:
                     room = pane.inner_height - len(last)
-                    rows += _plots(subject, probe, lane, shown, room)
+                    rows += _plots(probe, lane, shown, room)
                     self._rows_of += [probe.key.probe_type] * len(rows)
                 continue
             name = Span(
@@ -107,7 +107,7 @@ class LanesPage(SubjectPage):
             rows.append(_with_lane(line(name), state, lane, shown, cursor))
             room = pane.inner_height - len(probes) - len(last)
             if is_chosen and room >= PLOT_ROWS:
-                rows += _plots(subject, probe, lane, shown, room)
+                rows += _plots(probe, lane, shown, room)
             added = len(rows) - len(self._rows_of)
             self._rows_of += [probe.key.probe_type] * added
         return [*map(styled_line, rows), *last]
@@ -142,7 +142,6 @@ def _with_lane(
 
 
 def _plots(
-    subject: Subject,
     probe: ProbeSnapshot,
     cells: Sequence[LaneCell],
     shown: LaneView,
@@ -164,7 +163,8 @@ def _plots(
     if has_latency:
         limit = f"{probe.probe.timeout_seconds}s = time-out "
         timeout = probe.probe.timeout_seconds
-        slowest = slowest_probes(subject.ticks, shown.axis, timeout)
+        known = shown.lanes.latencies(probe.key)
+        slowest = slowest_probes(known, shown.axis, timeout)
         latencies = latency_lines(slowest, shown.marks, LATENCY_ROWS)
         for number, row in enumerate(latencies):
             words = {0: limit, LATENCY_ROWS - 1: "latency "}.get(number, "")
