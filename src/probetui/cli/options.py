@@ -360,8 +360,8 @@ Metrics = Annotated[
         metavar="ADDR",
         section=_OUTPUT,
         is_rare=True,
-        help="Serve the kubelet's probe metrics at HOST:PORT.  [default host: "
-        "127.0.0.1]",
+        help="Serve metrics of the probes at HOST:PORT: the kubelet's, and what it "
+        "keeps to itself.  [default host: 127.0.0.1]",
     ),
 ]
 

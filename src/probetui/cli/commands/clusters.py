@@ -9,6 +9,7 @@ from probetui.cli.options import (
     AppearanceOptions,
     ClusterOptions,
     EndOptions,
+    Metrics,
     OutputOptions,
     ProgramOptions,
     WebOptions,
@@ -64,6 +65,7 @@ class WatchedPodOptions(WatchedNamespace, ClusterOptions, section="Cluster"):
             help="Do not read the kubelets' counters: probe results from events alone.",
         ),
     ] = False
+    metrics: Metrics = None
 
 
 class WatchCommandOptions(

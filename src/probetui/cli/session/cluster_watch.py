@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
 from random import SystemRandom
 from typing import TYPE_CHECKING
@@ -134,7 +134,7 @@ class _Watching:
         follower = Follower(session, sinks, plan.watch, ends_with_pods=False)
         session.on_bug = follower.fail
         fault = ScreenFault(session, self._outputs, follower, plan.notes)
-        async with asyncio.TaskGroup() as tasks:
+        async with self._metrics(), asyncio.TaskGroup() as tasks:
             with self._outputs, follower, Interrupts(follower, signals):
                 running = tasks.create_task(self._supervise(follower))
                 verdict = await self._show(follower, fault)
@@ -148,6 +148,28 @@ class _Watching:
         for error in follower.errors:
             raise error
         return verdict.exit_status
+
+    @asynccontextmanager
+    async def _metrics(self) -> AsyncIterator[None]:
+        """Serve metrics while the context lasts, if they are asked for.
+
+        The kubelets have their own counters, so these are not served again.
+        """
+        address = self._plan.options.metrics
+        if address is None:
+            yield
+            return
+        # Late: few sessions are scraped.
+        from probetui.cli.session.metrics_server import (
+            note_address,
+            serve_metrics,
+            worker_registry,
+        )
+
+        registry = worker_registry(lambda: self._session.snapshot)
+        async with serve_metrics(address, registry) as bound:
+            note_address(self._plan.notes, bound)
+            yield
 
     def _record_inputs(self, seen: Sequence[_Seen]) -> None:
         mask = None if self._plan.options.show_secrets else self._mask

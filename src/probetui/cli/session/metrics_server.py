@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Self
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
+from probetui.cli.printing import Notes
 from probetui.cli.session.parts import SessionPart, SessionScope
 from probetui.cluster.serving.http_server import (
     HttpLimits,
@@ -18,6 +19,8 @@ from probetui.cluster.serving.http_server import (
     serve_http,
 )
 from probetui.drive.metrics import ProbeMetrics
+from probetui.drive.worker_metrics import WorkerMetrics
+from probetui.engine.snapshot import Snapshot
 from probetui.errors import UsageError
 from probetui.headless.follow import Sink
 
@@ -50,7 +53,7 @@ def parse_address(text: str) -> tuple[str, int]:
 
 
 class MetricsPart(SessionPart):
-    """Serves the kubelet's probe metrics of a session.
+    """Serves the kubelet's probe metrics of a session, and those of its workers.
 
     Args:
         address: as `parse_address` takes it.
@@ -68,13 +71,13 @@ class MetricsPart(SessionPart):
 
     async def __aenter__(self) -> Self:
         """Start to serve."""
-        registry = CollectorRegistry()
+        registry = worker_registry(lambda: self._scope.session.snapshot)
         registry.register(self._metrics)
-        host, port = await self._stack.enter_async_context(
+        bound = await self._stack.enter_async_context(
             serve_metrics(self._address, registry)
         )
         self._scope.pod_registry.subscribe(self._metrics.register_pods)
-        self._scope.plan.notes.note(f"metrics at http://{host}:{port}/metrics")
+        note_address(self._scope.plan.notes, bound)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -84,6 +87,19 @@ class MetricsPart(SessionPart):
     def sinks(self) -> Sequence[Sink]:
         """Return what counts the results."""
         return (self._metrics,)
+
+
+def worker_registry(snapshot: Callable[[], Snapshot]) -> CollectorRegistry:
+    """Return a registry with what the kubelet of a session keeps to itself."""
+    registry = CollectorRegistry()
+    registry.register(WorkerMetrics(snapshot))
+    return registry
+
+
+def note_address(notes: Notes, bound: tuple[str, int]) -> None:
+    """Say where the metrics are."""
+    host, port = bound
+    notes.note(f"metrics at http://{host}:{port}/metrics")
 
 
 @asynccontextmanager
