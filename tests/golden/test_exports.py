@@ -103,7 +103,7 @@ def test_each_kill_is_an_instant_and_those_of_probes_end_a_flow(
         for event in (start, end):
             assert any(
                 event["tid"] == outer["tid"]
-                and outer["ts"] <= event["ts"] <= outer["ts"] + outer["dur"]
+                and outer["ts"] <= event["ts"] < outer["ts"] + outer["dur"]
                 for outer in events_of(trace, "X")
             )
 

@@ -236,7 +236,7 @@ class _Trace(Struct):
         if tick is None:
             return
         code = str(probe.likeness[0]).replace("_", " ")
-        name = code if probe.count == 1 else f"{code} \xd7{probe.count}"
+        name = code if probe.count == 1 else f"{code} x{probe.count}"
         args: Event = {"ticks": probe.count}
         if tick.result is not None:
             args["run"] = f"{tick.run.count}/{tick.run.threshold}"
@@ -294,7 +294,9 @@ class _Trace(Struct):
         self._flows += 1
         common = {"id": self._flows, "cat": "kill"}
         name = f"killed by {probe_type.lower()}"
-        yield probe.track.event("s", name, min(probe.last_start, at), **common)
+        # Viewers bind a flow to the slice around it, whose end is not part of it.
+        begin = min(probe.last_start, probe.last - 1, at)
+        yield probe.track.event("s", name, begin, **common)
         yield container.track.event("f", name, at, bp="e", **common)
 
     def _end(self, container: _ContainerTrace, at: int, args: Event) -> Iterator[Event]:
