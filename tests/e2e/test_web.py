@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -15,6 +17,7 @@ import pytest
 
 from tests.browser import Page, a_browser
 from tests.checkout import ROOT
+from tests.cluster.servers import write_kubeconfig
 from tests.e2e.program import Program, wait_for
 
 pytestmark = [pytest.mark.chromium, pytest.mark.e2e]
@@ -55,6 +58,24 @@ def written(folder: Path) -> str:
     path = folder / "pod.yaml"
     path.write_text(POD)
     return str(path)
+
+
+@contextmanager
+def recorded_cluster(folder: Path) -> Iterator[str]:
+    """Serve the recorded cluster by an API server, and yield a kubeconfig."""
+    server = subprocess.Popen(
+        [sys.executable, "-m", "tests.cluster.player", "0", "60"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with server:
+        assert server.stdout is not None
+        url = server.stdout.readline().split()[-1]
+        try:
+            yield str(write_kubeconfig(folder / "kubeconfig", url))
+        finally:
+            server.terminate()
 
 
 class Simulation(NamedTuple):
@@ -228,6 +249,21 @@ def test_each_tab_has_a_lesson_of_its_own(tmp_path: Path, browser: Page) -> None
         enter(second, browser.evaluate("location.href"), "liveness-2/app")
         second.type("}")
         second.wait_until(lambda: "readiness/app" in second.messages())
+
+
+def test_a_watched_cluster_is_shown_and_left_as_it_is(
+    tmp_path: Path, browser: Page
+) -> None:
+    with recorded_cluster(tmp_path) as kubeconfig:
+        words = ("watch", "-A", "--kubeconfig", kubeconfig, "--no-counters")
+        with served(tmp_path, *words, "--web-control") as url:
+            enter(browser, url, "exec-liveness")
+            second = browser.another()
+            enter(second, browser.evaluate("location.href"), "exec-liveness")
+            second.close()
+            browser.type("r")
+            browser.wait_until(lambda: "read-only: restart" in browser.messages())
+        browser.wait_until(lambda: notice(browser) == "The session has ended.")
 
 
 def test_a_record_is_replayed_in_a_tab(tmp_path: Path, browser: Page) -> None:
