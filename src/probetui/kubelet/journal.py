@@ -312,6 +312,10 @@ class ExitCause(StrEnum):
     """Another container's exit, by its rule."""
     UNSEEN = "unseen"
     """It ended before it was watched."""
+    UNCERTAIN = "uncertain"
+    """A probe may have asked for it: the order of results is not known."""
+    UNKNOWN = "unknown"
+    """No probe asked for it; somebody else may have, without a trace."""
 
 
 PROBE_CAUSES = {
@@ -325,7 +329,8 @@ class ContainerEntry(Struct, frozen=True):
     """A step in the life of one container instance.
 
     `grace_period_seconds` is set while stopping and for an end that was asked for;
-    `grace_source` says where it came from ("pod", "liveness probe", …).
+    `grace_source` says where it came from ("pod", "liveness probe", …). `not_before`
+    and `not_after` are set where `at` is not known, but between them.
     """
 
     sequence: int
@@ -342,6 +347,8 @@ class ContainerEntry(Struct, frozen=True):
     grace_source: str = ""
     by: ExitCause | None = None
     reason: str = ""
+    not_before: datetime | None = None
+    not_after: datetime | None = None
 
 
 class StoppingSnapshot(Struct, frozen=True):

@@ -477,7 +477,10 @@ class StateRecord(PodFields, frozen=True, kw_only=True, tag="state"):
 
 
 class ContainerRecord(PodFields, frozen=True, kw_only=True, tag="container"):
-    """A step in the life of a container; `grace` is in seconds."""
+    """A step in the life of a container; `grace` is in seconds.
+
+    `notBefore` and `notAfter` are there where `ts` is not known, but between them.
+    """
 
     entry: ClassVar = ContainerEntry
     container: ContainerName
@@ -494,6 +497,12 @@ class ContainerRecord(PodFields, frozen=True, kw_only=True, tag="container"):
     grace_source: str = field(name="graceSource")
     by: ExitCause | None
     reason: str
+    not_before: Annotated[Instant | None, OMIT_DEFAULT] = field(
+        name="notBefore", default=None
+    )
+    not_after: Annotated[Instant | None, OMIT_DEFAULT] = field(
+        name="notAfter", default=None
+    )
 
 
 class BackoffRecord(PodFields, frozen=True, kw_only=True, tag="backoff"):

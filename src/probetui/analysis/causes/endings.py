@@ -323,6 +323,8 @@ _BY_ASKER: Mapping[ExitCause, CauseKind] = {
     ExitCause.DEFINITION: CauseKind.KILLED_BY_EDIT,
     ExitCause.USER: CauseKind.KILLED_BY_USER,
     ExitCause.UNSEEN: CauseKind.ENDED_UNSEEN,
+    ExitCause.UNKNOWN: CauseKind.ENDED_UNSEEN,
+    ExitCause.UNCERTAIN: CauseKind.ENDED_UNSEEN,
 }
 
 

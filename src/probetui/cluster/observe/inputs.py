@@ -63,6 +63,20 @@ class CountersPolled(Kind, frozen=True):
     gone: tuple[ProbeKey, ...]
 
 
+class RestartsBounded(Kind, frozen=True):
+    """How often a container may have been restarted at the results polled next.
+
+    It is sent for containers whose polls are samples of a store: these are seldom, so
+    that their worker is followed by its results and restarts alone. Both are None if
+    the restarts are not known.
+    """
+
+    pod_uid: str
+    container_name: str
+    least: int | None
+    most: int | None
+
+
 class PollFailed(Kind, frozen=True):
     """A kubelet did not answer a poll, which will be retried."""
 
@@ -104,6 +118,7 @@ _Plain = (
     PodGone
     | SeenEvent
     | CountersPolled
+    | RestartsBounded
     | PollFailed
     | CountersLost
     | KubeletFound

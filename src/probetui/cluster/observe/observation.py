@@ -26,6 +26,7 @@ from probetui.cluster.observe.inputs import (
     PodSeen,
     PollFailed,
     Remark,
+    RestartsBounded,
     SeenEvent,
     SeriesCounts,
     ServerFound,
@@ -158,6 +159,9 @@ class ClusterObservation:
                 self._apply_event(item, now)
             case CountersPolled():
                 self._apply_counters(item, now)
+            case RestartsBounded(uid):
+                if (observed := self._pods.get(uid)) is not None:
+                    observed.bound_restarts(item)
             case _:
                 self._apply_contact(item, now)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from probetui.cluster.observe.causal_order import CausalOrder, TickCause
 from probetui.cluster.observe.observed_probe import ObservedProbe
@@ -30,6 +31,19 @@ _ANSWER = timedelta(seconds=3)
 """How long the counters are waited for beyond half a period."""
 
 
+class SampledKill(NamedTuple):
+    """A kill by a probe that follows from samples of its results, at a likely time."""
+
+    by: ExitCause
+    at: datetime
+    earliest: datetime
+    latest: datetime
+
+    def may_have_ended(self, ended_at: datetime, within: timedelta) -> bool:
+        """Return whether it may be the cause of an end, which has whole seconds."""
+        return self.earliest <= ended_at + _SECOND and ended_at <= self.latest + within
+
+
 class ObservedContainer:
     """One container: its instances and its probes."""
 
@@ -50,6 +64,10 @@ class ObservedContainer:
         """Events of a start that no status shows yet, nor the end before it."""
         self.early_until: datetime | None = None
         self._seen_running_at: datetime | None = None
+        self.has_restarts = False
+        """Whether a store has its restart counter."""
+        self.kills: list[SampledKill] = []
+        """Those that follow from samples, and belong to no end yet."""
 
     def record_running(
         self, status: ContainerStatus, now: datetime, *, is_new: bool

@@ -9,10 +9,11 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from probetui.cluster.observe.expectations import Expectations, StatusLag
-from probetui.cluster.observe.inputs import SeenEvent
-from probetui.cluster.observe.observed_container import ObservedContainer
+from probetui.cluster.observe.inputs import RestartsBounded, SeenEvent
+from probetui.cluster.observe.observed_container import ObservedContainer, SampledKill
 from probetui.cluster.observe.observed_probe import ObservedProbe, SeenFailure
 from probetui.cluster.observe.probe_counters import CountedTicks
+from probetui.cluster.observe.result_run import Bounds
 from probetui.engine.snapshot import BackoffSnapshot, ContainerSnapshot, PodSnapshot
 from probetui.k8s.event import Event
 from probetui.k8s.pod import Pod, RestartPolicy
@@ -60,6 +61,12 @@ _KILLED_FOR = re.compile(r"failed (liveness|startup) probe")
 _WINDOW = re.compile(r"[bB]ack-off (?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+)(?:\.\d+)?s)? ")
 _FIELD = re.compile(r"spec\.(?:init|ephemeral)?[cC]ontainers\{(.+)\}")
 _OOM = "OOMKilled"
+_EXIT_LAG = timedelta(seconds=10)
+"""How much longer than its grace period a killed container may last."""
+
+_STOPPED = frozenset({0, 137, 143})
+"""Exit codes of what was stopped; a handler's own is mostly 0."""
+
 _MOST_EVENTS = 1_000
 """Events of one pod whose counts are remembered; a server keeps them for an hour."""
 
@@ -250,6 +257,8 @@ class ObservedPod:
         if (by := _CAUSES.get(counted.key.probe_type)) is not None:
             grace = self._grace_period(container, by).seconds * _SECOND
         self._expectations.doubt(counted.key, probe.may_store(counted))
+        if by is not None and probe.is_sampled:
+            self._follow_kill(container, by, counted)
         for tick in probe.record_counts(counted):
             container.order.record_tick(tick, counted, counted.latest)
             action = probe.demand(tick)
@@ -259,6 +268,21 @@ class ObservedPod:
             if probe.is_close and is_certain:
                 within = grace if is_kill else timedelta()
                 self._expectations.expect(tick, action, counted, within)
+        if by is not None and (bounds := probe.take_kill(counted)) is not None:
+            likely = bounds[0] + (bounds[1] - bounds[0]) / 2
+            self._record_sampled_kill(container, SampledKill(by, likely, *bounds))
+
+    def bound_restarts(self, item: RestartsBounded) -> None:
+        """Bound the restarts of a container whose polls are samples of a store."""
+        container = self._containers.get(item.container_name)
+        if container is None:
+            return
+        bounds = None
+        if item.least is not None and item.most is not None:
+            bounds = Bounds(item.least, item.most)
+            container.has_restarts = True
+        for probe in container.probes.values():
+            probe.bound_restarts(bounds)
 
     def lose_counters(self, reason: str) -> None:
         """Record that the kubelet's counters cannot be read."""
@@ -294,6 +318,80 @@ class ObservedPod:
             if container.early_until is not None and now >= container.early_until:
                 self._write_early_events(container, now)
             container.order.write_due(now)
+
+    # -- samples of a store
+
+    @staticmethod
+    def _may_be_asked_for(container: ObservedContainer, state: Terminated) -> bool:
+        """Return whether an end may be one that somebody asked for: no event says."""
+        is_sampled = any(probe.is_sampled for probe in container.probes.values())
+        return is_sampled and state.exit_code in _STOPPED and state.reason != _OOM
+
+    def _take_kill(
+        self, container: ObservedContainer, ended_at: datetime
+    ) -> SampledKill | None:
+        """Return the kill that an end is of, and forget it and those before it.
+
+        Of several that it may be of, it has the bounds of all.
+        """
+        possible = [
+            kill
+            for kill in container.kills
+            if kill.may_have_ended(
+                ended_at,
+                self._grace_period(container, kill.by).seconds * _SECOND + _EXIT_LAG,
+            )
+        ]
+        if not possible:
+            return None
+        kill, last = possible[0], possible[-1]
+        container.kills = container.kills[container.kills.index(kill) + 1 :]
+        latest = min(last.latest, max(ended_at + _SECOND, kill.earliest))
+        return kill._replace(at=min(kill.at, latest, ended_at), latest=latest)
+
+    def _record_sampled_kill(
+        self, container: ObservedContainer, kill: SampledKill
+    ) -> None:
+        """Keep a kill until a status shows the end, or journal it if none will."""
+        status = container.status
+        if container.has_restarts:
+            container.kills.append(kill)
+        elif status is not None and container.stopping is None:
+            instance = parse_container_id(status.container_id), status.restart_count
+            self._write_stopping(
+                container, instance, kill.by, kill.at, kill.latest, kill
+            )
+            ended = ContainerEntry(
+                _UNNUMBERED,
+                kill.at,
+                self.uid,
+                status.name,
+                *instance,
+                LifecycleStep.EXITED,
+                by=kill.by,
+                not_before=kill.earliest,
+                not_after=kill.latest,
+            )
+            container.order.write(ended, kill.latest)
+
+    def _follow_kill(
+        self, container: ObservedContainer, by: ExitCause, counted: CountedTicks
+    ) -> None:
+        """Begin the next instance if results after a kill alone show it."""
+        status, stopping = container.status, container.stopping
+        if status is None or stopping is None or stopping.by is not by:
+            return
+        if container.has_restarts or not counted.counts.total:
+            return
+        count = status.restart_count + 1
+        following = replace(
+            status,
+            container_id=sampled_id(self.uid, status.name, count),
+            restart_count=count,
+        )
+        container.status = following
+        at = max(stopping.since, counted.earliest)
+        self._begin_instance(container, following, at, counted.latest)
 
     # -- events
 
@@ -381,6 +479,7 @@ class ObservedPod:
         by: ExitCause,
         at: datetime,
         now: datetime,
+        sampled: SampledKill | None = None,
     ) -> None:
         """Journal that an instance, given by ID and restart count, is being stopped."""
         grace = self._grace_period(container, by)
@@ -396,6 +495,8 @@ class ObservedPod:
                 grace_period_seconds=grace.seconds,
                 grace_source=grace.source,
                 by=by,
+                not_before=None if sampled is None else sampled.earliest,
+                not_after=None if sampled is None else sampled.latest,
             ),
             now,
         )
@@ -493,6 +594,10 @@ class ObservedPod:
         by = ExitCause.UNSEEN if stopping is None else stopping.by
         if stopping is None and is_seen:
             by = self._cause_by_counters(container, instance, at, now)
+            if by is ExitCause.UNCERTAIN and state.reason == _OOM:
+                by = ExitCause.ITSELF
+            if by is ExitCause.ITSELF and self._may_be_asked_for(container, state):
+                by = ExitCause.UNKNOWN
             stopping, container.stopping = container.stopping, None
         container.last_exit = LastExit(
             at,
@@ -529,15 +634,24 @@ class ObservedPod:
         now: datetime,
     ) -> ExitCause:
         """Infer the cause of an exit without an event from the counters."""
+        may_be_killed = False
+        if (kill := self._take_kill(container, ended_at)) is not None:
+            self._write_stopping(container, instance, kill.by, kill.at, now, kill)
+            return kill.by
         for cause, kind in PROBE_CAUSES.items():
             probe = container.probes.get(kind)
-            if probe is None or probe.killed_at is None:
+            if probe is None:
+                continue
+            before = container.last_exit
+            since = None if before is None else before.at
+            may_be_killed |= probe.may_have_killed(since, ended_at)
+            if probe.killed_at is None or probe.is_sampled:
                 continue
             at = min(probe.killed_at, ended_at)
             self._write_stopping(container, instance, cause, at, now)
             self._record_kill(probe, now)
             return cause
-        return ExitCause.ITSELF
+        return ExitCause.UNCERTAIN if may_be_killed else ExitCause.ITSELF
 
     def _begin_instance(
         self,
@@ -660,6 +774,11 @@ class ObservedPod:
             return False
         ends = self.pod.restart_policy is RestartPolicy.NEVER
         return not (ends and isinstance(container.status.state, Terminated))
+
+
+def sampled_id(pod_uid: str, container_name: str, restart_count: int) -> str:
+    """Return an ID for an instance of which a store has none."""
+    return f"sampled://{pod_uid}-{container_name}-{restart_count}"
 
 
 def _runs_on(was: ContainerStatus | None, now_is: ContainerStatus | None) -> bool:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from probetui.cluster.observe.probe_counters import CountedTicks, ProbeCounts
-from probetui.cluster.observe.result_run import ResultRun, RunBound
+from probetui.cluster.observe.result_run import Bounds, ResultRun, RunBound
 from probetui.engine.snapshot import ProbeSnapshot
 from probetui.k8s.probe import Probe, ProbeKey, ProbeType
 from probetui.k8s.runtime import NO_CONTAINER, ContainerID
@@ -85,6 +85,13 @@ class ObservedProbe:
         self._failures: deque[SeenFailure] = deque(maxlen=20)
         self._seen_failure_at: datetime | None = None
         self._reached_before: Result | None = None
+        self.is_sampled = False
+        """Whether its polls are samples of a store."""
+        self._kills = 0
+        self._kills_alone = False
+        self._possible_since: list[datetime] = []
+        self._failed: deque[CountedTicks] = deque(maxlen=HISTORY)
+        self._has_missed = False
 
     @property
     def worker(self) -> Worker:
@@ -112,7 +119,41 @@ class ObservedProbe:
         """Whether the result run is exact: no poll misses a tick."""
         return self._is_counted and self.is_close and self._run.bound.is_exact
 
+    def take_kill(self, counted: CountedTicks) -> tuple[datetime, datetime] | None:
+        """Return between which instants it killed, if that has become certain.
+
+        It may have become so by the restarts, after the poll that has the failure.
+        """
+        kills = self._run.tally.kills
+        if not self.is_sampled or kills.least <= self._kills:
+            return None
+        self._kills = kills.least
+        earliest = self._possible_since[kills.least - 1]
+        return (counted.earliest if self._kills_alone else earliest), counted.latest
+
+    def may_have_killed(self, since: datetime | None, ended_at: datetime) -> bool:
+        """Return whether enough failures were counted for a kill of an instance.
+
+        Args:
+            since: the end of the instance before it; None if that is not known.
+            ended_at: its end.
+        """
+        failures = sum(
+            counted.counts.failures
+            for counted in self._failed
+            if counted.earliest <= ended_at + _SECOND
+            and (since is None or counted.latest >= since)
+        )
+        is_known = self._is_counted and not self._has_missed
+        needed = 1 if since is None else self.worker.threshold(Result.FAILURE)
+        return self.is_sampled and (failures >= needed or not is_known)
+
     # -- inputs
+
+    def bound_restarts(self, restarts: Bounds | None) -> None:
+        """Bound the restarts of the container at the results polled next."""
+        self.is_sampled = True
+        self._run.restarts = restarts
 
     def begin_instance(self, container_id: ContainerID) -> None:
         """Record that another instance of the container runs."""
@@ -210,19 +251,24 @@ class ObservedProbe:
             self._set_baseline(counts)
             return
         if counted.is_new_worker:
+            self._has_missed = self._has_missed or self._counts.total > 0
             self._run.begin()
             self._counts = ProbeCounts()
         elif not self._is_counted:
             self._run.forget(FROM_THE_MIDDLE)
         self._is_counted = True
         period = self.probe.period_seconds * _SECOND
-        self.is_close = counted.latest - counted.earliest <= period
+        is_close = counted.latest - counted.earliest <= period
+        # What a store has of statuses is too late to expect anything.
+        self.is_close = is_close and not self.is_sampled
         self._counts = ProbeCounts(
             self._counts.successes + counts.successes,
             self._counts.failures + counts.failures,
         )
         if counts.total:
             self._error_run = 0
+        if self.is_sampled:
+            self._follow_sample(counted)
         gates = _source_gates("counters", counted.earliest, counted.latest)
         if counts.successes and counts.failures:
             yield from self._write_unordered(counted, gates)
@@ -233,23 +279,46 @@ class ObservedProbe:
         if seen is not None and counts.total == 1:
             # The event has the second; polls may be further apart.
             instants = [min(max(instants[0], seen.at), seen.at + _SECOND)]
+        kills = self._run.tally.kills.least
         for at in instants:
             self._record_instance()
             self._run.count(result)
             output = "" if seen is None else seen.output
-            yield self._write(result, at, gates, output)
+            is_kill = self._kills_alone and self._run.tally.kills.least > kills
+            kills = self._run.tally.kills.least
+            yield self._write(result, at, gates, output, is_kill=is_kill)
 
     def _record_instance(self) -> None:
         """Record, before a result, whether the container is that of the last one."""
         last = self.last_tick
-        if last is not None and last.container_id == self.container_id:
+        is_same = last is not None and last.container_id == self.container_id
+        if is_same and not self.is_sampled:  # their statuses are later than results
             self._run.record_same_instance()
+
+    def _follow_sample(self, counted: CountedTicks) -> None:
+        """Find whether it has certainly killed in a poll, before that is counted."""
+        counts = counted.counts
+        self._kills_alone = False
+        if counts.failures:
+            self._failed.append(counted)
+            alone, whole = self._run.copied(), self._run.copied()
+            alone.start_tally()
+            for run in (alone, whole):
+                if counts.successes:
+                    run.count_in_any_order(counts)
+                else:
+                    run.count(Result.FAILURE, counts.failures)
+            self._kills_alone = alone.tally.kills.least > 0
+            possible = whole.tally.kills.most - len(self._possible_since)
+            self._possible_since += [counted.earliest] * possible
 
     def _set_baseline(self, counts: ProbeCounts) -> None:
         """Start from a first poll: results of one kind have only one order."""
         self._is_counted = True
         self._counts = counts
-        if counts.successes and counts.failures:
+        is_mixed = counts.successes and counts.failures
+        if is_mixed or (self.is_sampled and counts.failures):
+            # Results of months: the restarts in them are not told apart.
             self._run.forget(FROM_THE_MIDDLE)
             return
         self._run.begin()
@@ -268,10 +337,11 @@ class ObservedProbe:
         results += [Result.SUCCESS] * counts.successes
         instants = _instants(counted, self.probe.period_seconds)
         self._run.count_in_any_order(counts)
-        for result, at in zip(results, instants, strict=True):
+        for place, (result, at) in enumerate(zip(results, instants, strict=True), 1):
             seen = self._event_of(counted, result)
             output = "" if seen is None else seen.output
-            yield self._write(result, at, gates, output, follows=False)
+            is_kill = place == counts.failures and self._kills_alone
+            yield self._write(result, at, gates, output, follows=False, is_kill=is_kill)
 
     def _event_of(self, counted: CountedTicks, result: Result) -> SeenFailure | None:
         """Return the event of a failure at that time, if there is one."""
@@ -290,8 +360,12 @@ class ObservedProbe:
         output: str,
         *,
         follows: bool = True,
+        is_kill: bool = False,
     ) -> TickEntry:
-        """Write a tick of which the run has been counted; `follows` its order."""
+        """Write a tick of which the run has been counted; `follows` its order.
+
+        `is_kill`: in every order that fits the restarts, one of its poll killed.
+        """
         self._ticks += 1
         stored, held = self.stored, self.on_hold
         recorded = self._run.recorded if follows and result is not None else None
@@ -302,6 +376,9 @@ class ObservedProbe:
             action = self._reach(result, recorded)
             if run < threshold:
                 run, doubt = threshold, ""
+        if is_kill and action is not TickAction.KILL:
+            action, run, doubt = TickAction.KILL, threshold, ""
+            self.hold()
         attempt = Attempt(
             ProbeResult.UNKNOWN, error=output or "unknown", detail=NOT_TIMED
         )

@@ -243,6 +243,10 @@ class ResultRun:
         """Return a run that goes on from the same states."""
         return copy(self)
 
+    def start_tally(self) -> None:
+        """Count kills, near misses and the longest run from now on."""
+        self._states = dict.fromkeys(self._states, _NO_TALLY)
+
     def join(self, other: ResultRun) -> None:
         """Add the states of another run of the same worker: either is possible."""
         for state, tally in other._states.items():

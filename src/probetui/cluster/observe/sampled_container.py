@@ -44,12 +44,12 @@ ORDER = "the order of results between two samples is not known"
 _STATUS_SECONDS = 10.0
 """How late a status may be: one that could not be written is tried again then."""
 
-_ANSWER_SECONDS = 2.0
+ANSWER_SECONDS = 2.0
 """How long after its time a sample may have been read."""
 
 _LONGEST_BACKOFF_SECONDS = 300.0
 _LEAST_PERIOD = 1.0
-_UNLIMITED = 1 << 62
+UNLIMITED = 1 << 62
 _KILLING = (ProbeType.LIVENESS, ProbeType.STARTUP)
 
 
@@ -163,8 +163,8 @@ def bound_container(
         samples: of the container.
         settings: as they were all the time; None if they are not known.
     """
-    restarts = _RestartCounter(samples)
-    samples = replace(samples, probes=_with_processes(samples.probes, settings))
+    restarts = RestartCounter(samples)
+    samples = replace(samples, probes=with_processes(samples.probes, settings))
     probes = {
         kind: _ProbeReading(samples, kind, settings, restarts).bounds()
         for kind, scrapes in samples.probes.items()
@@ -222,7 +222,7 @@ def _failures_since(samples: ContainerSamples, kind: ProbeType, at: float) -> fl
     return failures
 
 
-def _with_processes(
+def with_processes(
     probes: Mapping[ProbeType, Sequence[CountsSample]],
     settings: ContainerSettings | None,
 ) -> dict[ProbeType, tuple[CountsSample, ...]]:
@@ -267,7 +267,7 @@ def _is_same_process(
     return after.is_same_process
 
 
-class _RestartCounter:
+class RestartCounter:
     """The restart counter of a container, between its samples."""
 
     def __init__(self, samples: ContainerSamples) -> None:
@@ -300,15 +300,15 @@ class _RestartCounter:
     def between(self, begin: float, end: float) -> Bounds | None:
         """Return the bounds of the counter in a time; None if they are not known.
 
-        The most is `_UNLIMITED` if there is no later sample.
+        The most is `UNLIMITED` if there is no later sample.
         """
         if not self._values or self.went_back:
             return None
-        before = bisect_right(self._times, begin - _ANSWER_SECONDS) - 1
+        before = bisect_right(self._times, begin - ANSWER_SECONDS) - 1
         after = bisect_left(self._times, end + _STATUS_SECONDS)
         least = self._values[before] if before >= 0 else 0.0
         if after == len(self._values):
-            return Bounds(int(least), _UNLIMITED)
+            return Bounds(int(least), UNLIMITED)
         return Bounds(int(least), int(self._values[after]))
 
     def most_between(self, begin: float, end: float, late: float = math.inf) -> float:
@@ -322,7 +322,7 @@ class _RestartCounter:
         bounds = self.between(begin, end)
         if bounds is None:
             return math.inf
-        if bounds.most == _UNLIMITED:
+        if bounds.most == UNLIMITED:
             return self._values[-1] + late - bounds.least
         return bounds.most - bounds.least
 
@@ -352,7 +352,7 @@ class _ProbeReading:
         samples: ContainerSamples,
         kind: ProbeType,
         settings: ContainerSettings | None,
-        restarts: _RestartCounter,
+        restarts: RestartCounter,
     ) -> None:
         self._samples = samples
         self._scrapes = samples.probes[kind]
@@ -553,7 +553,7 @@ def _grace_seconds(settings: ContainerSettings | None, kind: ProbeType) -> float
 
 def _not_ready(
     samples: ContainerSamples,
-    restarts: _RestartCounter,
+    restarts: RestartCounter,
     settings: ContainerSettings | None,
 ) -> TimeNotReady | None:
     """Return how many seconds the container was not ready.
@@ -578,7 +578,7 @@ def _not_ready(
         is_steady = before.value == after.value
         if is_steady and scrapes:
             first = bisect_right(times, before.at - _STATUS_SECONDS) - 1
-            last = bisect_left(times, after.at + _ANSWER_SECONDS)
+            last = bisect_left(times, after.at + ANSWER_SECONDS)
             is_steady = (
                 first >= 0
                 and last < len(scrapes)

@@ -17,7 +17,7 @@ from probetui.analysis.causes.kinds import CauseKind
 from probetui.analysis.causes.obstacles import is_refused_by_registry
 from probetui.durations import format_age, format_countdown, format_duration
 from probetui.k8s.probe import ProbeType
-from probetui.kubelet.journal import ContainerEntry, HookType
+from probetui.kubelet.journal import ContainerEntry, ExitCause, HookType
 from probetui.presentation.cause.probe_failure import failure_clause
 from probetui.presentation.container.evidence import hook_text, last_line, shortened
 from probetui.presentation.container.exits import signal_name
@@ -398,6 +398,10 @@ def _killed(cause: Cause, words: Words) -> str:
     reason = f"{_kill_reason(cause)}{_ended(cause)}{words.said(_kill_output(cause))}"
     if is_being_stopped(cause):
         return f"{words.be} being killed{words.since(cause.since)}: {reason}"
+    instance = cause.evidence.instance
+    stopping = None if instance is None else instance.stopping
+    if stopping is not None and stopping.not_before is not None:
+        return f"was killed{words.view.times.when(stopping)}: {reason}"
     return f"was killed{words.at(cause.since)}: {reason}"
 
 
@@ -451,8 +455,10 @@ def _ended(cause: Cause) -> str:
 
 
 def _exit_code(exited: ContainerEntry) -> str:
-    signal = signal_name(exited.exit_code or 0, exited.signal)
-    return f"exit {exited.exit_code or 0}" + (f", {signal}" if signal else "")
+    if exited.exit_code is None:
+        return "exit code not known"
+    signal = signal_name(exited.exit_code, exited.signal)
+    return f"exit {exited.exit_code}" + (f", {signal}" if signal else "")
 
 
 def _when_it_ended(cause: Cause, words: Words) -> str:
@@ -550,7 +556,20 @@ def _crashed(cause: Cause, words: Words) -> str:
     return f"was ended by {_signal(cause)}{end}"
 
 
-def _unseen(_cause: Cause, _words: Words) -> str:
+def _unseen(cause: Cause, words: Words) -> str:
+    instance = cause.evidence.instance
+    end = None if instance is None else instance.end
+    when = "" if end is None else words.at(end.at)
+    if end is not None and end.by is ExitCause.UNCERTAIN:
+        return (
+            f"ended{when} with {_code(cause)}, perhaps killed by its probe: the order "
+            "of results between two samples is not known"
+        )
+    if end is not None and end.by is ExitCause.UNKNOWN:
+        return (
+            f"ended{when} with {_code(cause)}, and its probe did not ask for it: by "
+            "itself, or by a change of its pod"
+        )
     return "ended before it was watched; the cause is not known"
 
 

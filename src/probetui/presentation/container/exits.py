@@ -33,6 +33,8 @@ _ASKED = {
     ExitCause.POST_START_HOOK: "postStart hook failed",
     ExitCause.RESTART_ALL: "all restarted",
     ExitCause.UNSEEN: "not watched then",
+    ExitCause.UNKNOWN: "not by its probe",
+    ExitCause.UNCERTAIN: "perhaps by its probe",
 }
 
 _IN_SHORT = {
@@ -68,6 +70,8 @@ def format_exit(entry: ContainerEntry) -> str:
     if never_started(entry):
         return f"exit {code}, {NEVER_STARTED}"
     by = entry.by or ExitCause.ITSELF
+    if entry.exit_code is None:
+        return _with_asker("exit code not known", by, "")
     signal = signal_name(code, entry.signal)
     ended = _ended(
         code, signal, by, entry.grace_period_seconds, oom_killed=entry.oom_killed

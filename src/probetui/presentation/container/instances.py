@@ -48,6 +48,8 @@ _KILLED = {
     ExitCause.POST_START_HOOK: "postStart hook failed",
     ExitCause.RESTART_ALL: "all restarted",
     ExitCause.UNSEEN: "ended before it was watched",
+    ExitCause.UNKNOWN: "ended, not by its probe",
+    ExitCause.UNCERTAIN: "may have been killed by its probe",
 }
 _LEAST_STRIP = 12
 _LEAST_WORDS = 34
@@ -84,12 +86,12 @@ def format_instance(
     if never_started(exited):
         itself = NEVER_STARTED
     by = _KILLED.get(exited.by or ExitCause.ITSELF, itself)
-    code = f"exit {exited.exit_code or 0}"
+    known = "" if exited.exit_code is None else f", exit {exited.exit_code}"
     memory = ", out of memory" if exited.oom_killed else ""
     ended_at = exited.at
     if following is not None and following.created_at is not None:
         ended_at = min(ended_at, following.created_at)
-    return f"{start}-{view.times.clock(ended_at)}{_GAP}{by}, {code}{memory}"
+    return f"{start}-{view.times.clock(ended_at)}{_GAP}{by}{known}{memory}"
 
 
 def format_run(run: InstanceRun, view: View) -> str:

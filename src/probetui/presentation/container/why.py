@@ -126,9 +126,9 @@ def _grace(
     if stopping.grace_period_seconds is None:
         return
     seconds = stopping.grace_period_seconds
-    at = view.times.stamp(stopping.at)
     yield (
-        f"The kubelet began to stop it at {at}, grace period {seconds}s "
+        f"The kubelet began to stop it{view.times.when(stopping)}, "
+        f"grace period {seconds}s "
         f"({_source(stopping, seconds)})."
     )
     hook = None if container is None else container.pre_stop
@@ -154,7 +154,9 @@ def _exit(
     view: View,
     quirk: CauseKind | None,
 ) -> str:
-    code = exited.exit_code or 0
+    if exited.exit_code is None:
+        return "When it ended, and how, the samples do not tell."
+    code = exited.exit_code
     signal = signal_name(code, exited.signal)
     ended = f"Exit seen at {view.times.stamp(exited.at)}: exit code {code}"
     ended += f", {signal}" if signal else ""
@@ -182,7 +184,8 @@ def _within_grace(
     if signal != "SIGKILL":
         is_by_another = signal not in {"", "SIGTERM"}
         return "" if is_by_another else "It stopped within the grace period."
-    lasted, grace = exited.at - stopping.at, (seconds or 0) * _SECOND
+    begin_at = stopping.not_before or stopping.at
+    lasted, grace = exited.at - begin_at, (seconds or 0) * _SECOND
     # The exit is seen by a relist each second, the grace period begins with the call.
     if lasted + _SECOND < grace:
         hooked = runs_pre_stop(container, seconds)

@@ -296,7 +296,7 @@ class EventLog:
                 threads.ended(entry)
                 shown = _line(entry, names, "state", "exit", format_exit(entry))
                 role = Role.KILL if is_failure(entry) else Role.STRONG
-                word = f"EXIT {entry.exit_code or 0}"
+                word = f"EXIT {'?' if entry.exit_code is None else entry.exit_code}"
                 threads.exit_line = replace(
                     shown, word=word, words=exit_cause(entry), role=role
                 )

@@ -523,7 +523,7 @@ def _container(entry: ContainerEntry, pod: Pod | None) -> str:
 
 def _exited(entry: ContainerEntry) -> str:
     code = entry.exit_code or 0
-    words = f"exit {code}"
+    words = "exit unknown" if entry.exit_code is None else f"exit {code}"
     if entry.oom_killed:
         words += " oom"
     elif is_after_grace(entry):

@@ -10,12 +10,14 @@ from msgspec import Struct, field
 from probetui.analysis.reproduce import LOCAL_REACH, CommandLineReach
 from probetui.durations import format_age, format_countdown
 from probetui.k8s.service import Service
+from probetui.kubelet.journal import ContainerEntry
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.presentation.text.cells import one_line
 from probetui.presentation.tick.marks import UNICODE, MarkSet
 from probetui.record.masking import Mask
 
 _TENTH = timedelta(milliseconds=100)
+_ALMOST_A_TENTH = timedelta(microseconds=99_999)
 _MINUTE, _HOUR = 60, 3_600
 
 
@@ -58,6 +60,16 @@ class TimeFormatter(Struct, frozen=True):
                 return _since(at - self.started_at)
             case TimeFormat.AGO:
                 return f"{format_countdown(self.now - at)} ago"
+
+    def when(self, step: ContainerEntry) -> str:
+        """Return when a step was, or its bounds: ` between 08:21:05.1 and 08:21:20.0`.
+
+        The bounds are rounded outwards.
+        """
+        if step.not_before is None or step.not_after is None:
+            return f" at {self.stamp(step.at)}"
+        last = self.stamp(step.not_after + _ALMOST_A_TENTH)
+        return f" between {self.stamp(step.not_before)} and {last}"
 
     def clock(self, at: datetime) -> str:
         """Format an instant to the second: `08:21:05`, `+41s`, `3.1s ago`."""
