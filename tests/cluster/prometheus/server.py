@@ -27,16 +27,43 @@ def real_prometheus(folder: Path, openmetrics: str, *options: str) -> Iterator[s
     """
     samples, data = folder / "samples.om", folder / "data"
     samples.write_text(openmetrics)
-    config = folder / "prometheus.yml"
-    config.write_text("global: {}\n")
     subprocess.run(
         ["promtool", "tsdb", "create-blocks-from", "openmetrics", samples, data],
         check=True,
         capture_output=True,
     )
+    with _running(folder, "global: {}\n", options) as url:
+        yield url
+
+
+@contextmanager
+def scraping_prometheus(folder: Path, target: str, seconds: int) -> Iterator[str]:
+    """Run Prometheus that scrapes HOST:PORT each so many seconds; yield its URL."""
+    job = {
+        "job_name": "kubelet",
+        "metrics_path": "/metrics/probes",
+        "honor_labels": True,
+        "scrape_interval": f"{seconds}s",
+        "scrape_timeout": f"{seconds}s",
+        "static_configs": [{"targets": [target]}],
+    }
+    with _running(folder, json.dumps({"scrape_configs": [job]}), ()) as url:
+        yield url
+
+
+def free_port() -> int:
+    """Return a port of this machine that nobody listens on."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+        port: int = free.getsockname()[1]
+    return port
+
+
+@contextmanager
+def _running(folder: Path, text: str, options: Sequence[str]) -> Iterator[str]:
+    config, data = folder / "prometheus.yml", folder / "data"
+    config.write_text(text)
+    port = free_port()
     process = subprocess.Popen(
         [
             "prometheus",

@@ -54,7 +54,7 @@ def _read(
     return asyncio.run(read())
 
 
-def _manifested() -> Manifested:
+def manifested() -> Manifested:
     """Return the settings of the recorded pods."""
     pods = recorded_object("pods-specs")
     sources = [
@@ -65,7 +65,7 @@ def _manifested() -> Manifested:
     return Manifested(loaded, PORTED_RULES)
 
 
-def _recorded_kills() -> dict[tuple[str, str], list[float]]:
+def recorded_kills() -> dict[tuple[str, str], list[float]]:
     """Return when which recorded container was killed by a probe."""
     kills: dict[tuple[str, str], list[float]] = {}
     for event in recorded("truth-events"):
@@ -93,7 +93,7 @@ def recorded_store(
 @pytest.mark.prometheus
 def test_the_recorded_kills_are_inside_their_bounds(recorded_store: str) -> None:
     query = FleetQuery(start() - 20, start() + _SECONDS)
-    kills, manifested = _recorded_kills(), _manifested()
+    kills, known = recorded_kills(), manifested()
 
     store, containers = _read(StoreClient(StoreAccess(recorded_store)), query)
 
@@ -101,7 +101,7 @@ def test_the_recorded_kills_are_inside_their_bounds(recorded_store: str) -> None
     assert kills.keys() <= found
     assert not store.holes
     for stored in containers:
-        bounds = bound_container(stored.samples, manifested.settings(stored))
+        bounds = bound_container(stored.samples, known.settings(stored))
         own = kills.get((stored.name.pod, stored.name.container), [])
         observed = [
             bounds.probes[kind].observed
@@ -147,13 +147,13 @@ def test_an_ha_pair_counts_once(tmp_path: Path) -> None:
         for name, values in scraped(15.0, lost).items()
     }
     query = FleetQuery(start() - 20, start() + _SECONDS)
-    manifested = _manifested()
+    known = manifested()
 
     with real_prometheus(tmp_path, openmetrics(pair, start())) as url:
         _, containers = _read(StoreClient(StoreAccess(url)), query)
 
     (stored,) = [each for each in containers if each.name.pod == "tcp-probes"]
-    bounds = bound_container(stored.samples, manifested.settings(stored))
+    bounds = bound_container(stored.samples, known.settings(stored))
     assert bounds.probe_kills == (7, 7)
 
 

@@ -52,6 +52,7 @@ _READY = "kube_pod_container_status_ready"
 _STATES = (
     "kube_pod_(init_)?container_status_(restarts_total|ready|last_terminated_reason"
     "|last_terminated_exitcode|last_terminated_timestamp)"
+    "|kube_pod_(init_)?container_state_started"
     "|kube_pod_(created|deletion_timestamp|owner)"
 )
 _OURS = ("namespace", "pod", "container")
@@ -96,11 +97,20 @@ class LastEnd(Struct, frozen=True):
     exit_code: int | None = None
 
 
+class SeenEnd(NamedTuple):
+    """The end of an instance, and the first sample that shows it."""
+
+    seen_at: float
+    end: LastEnd
+
+
 class StoredContainer(Struct, frozen=True):
     """What a store has of one container.
 
     Attributes:
         owner: kind and name of the object that made the pod, empty if not known.
+        ends: the ends that samples show, by time; not all of them.
+        starts: when the instance that runs was started, by time; empty if not known.
         successes_by: of each probe type, how many successes took at most so many
             seconds, by the upper bounds of the buckets.
     """
@@ -110,6 +120,8 @@ class StoredContainer(Struct, frozen=True):
     samples: ContainerSamples
     last_end: LastEnd
     successes_by: Mapping[ProbeType, Mapping[float, float]]
+    ends: Sequence[SeenEnd] = ()
+    starts: Sequence[Sample] = ()
 
 
 class FleetQuery(Struct, frozen=True):
@@ -179,6 +191,36 @@ class FleetStore:
                     name = _container_name(series.labels)
                     if name.container and self._is_wanted(name):
                         found[name] = None
+        return [*found]
+
+    async def find_pod(self) -> list[ContainerName]:
+        """Return the containers of the pod that is asked for, whatever came of them.
+
+        Raises:
+            StoreError: the store cannot be asked, or knows nothing of that pod.
+        """
+        query = self._query
+        found: dict[ContainerName, None] = {}
+        tried = ""
+        for metric in (COUNTER, _READY):
+            for prefix in ("", "exported_"):
+                wanted = matchers({**query.labels, f"{prefix}pod": query.pod})
+                if query.namespace:
+                    wanted += matchers({f"{prefix}namespace": query.namespace})
+                samples = selector(metric, wanted, query.end - query.begin)
+                promql = f"group by ({_BY}) (last_over_time({samples}))"
+                tried = tried or promql
+                for series in await self._ask(promql, query.end):
+                    name = _container_name(series.labels)
+                    if name.container and self._is_wanted(name):
+                        found[name] = None
+        if not found:
+            raise StoreError(
+                f"{self._client.shown_url} has nothing of pod "
+                f"{query.namespace and f'{query.namespace}/'}{query.pod} at that time "
+                f"(tried `{tried}`): its name, its namespace, --at and the store's "
+                "retention say where it may be; `probetui fleet` lists pods"
+            )
         return [*found]
 
     async def read(self, names: Sequence[ContainerName]) -> list[StoredContainer]:
@@ -481,6 +523,8 @@ def _containers(
                 for kind in ProbeType
                 if (by_bound := successes.get((name[:2], name.container, kind)))
             },
+            status.ends(name),
+            status.values(name, "state_started"),
         )
 
 
@@ -560,8 +604,9 @@ class _States:
         for series in states:
             name = _container_name(series.labels)
             self._uids[name[:2]] = name.uid
-            if name.container and "container_status_" in series.name:
-                what = series.name.rpartition("container_status_")[2]
+            kind, _, what = series.name.rpartition("container_")
+            if name.container and kind:
+                what = what.removeprefix("status_")
                 self._of_containers[name, what].append(series)
             self._of_pods[name.uid, series.name, ""].append(series)
 
@@ -613,6 +658,25 @@ class _States:
             max(reasons)[1] if reasons else "",
             int(codes[-1].value) if codes else None,
         )
+
+    def ends(self, name: ContainerName) -> tuple[SeenEnd, ...]:
+        """Return the ends that samples show, each once."""
+        own = self._with_uid(name)
+        codes = dict(self.values(name, "last_terminated_exitcode"))
+        reasons = {
+            at: series.labels.get("reason", "")
+            for series in self._of_containers.get((own, "last_terminated_reason"), ())
+            for at, value in series.values
+            if value == 1.0
+        }
+        found: dict[float, SeenEnd] = {}
+        for at, ended_at in self.values(name, "last_terminated_timestamp"):
+            code = codes.get(at)
+            end = LastEnd(
+                ended_at, reasons.get(at, ""), None if code is None else int(code)
+            )
+            found.setdefault(ended_at, SeenEnd(at, end))
+        return tuple(found.values())
 
     def _with_uid(self, name: ContainerName) -> ContainerName:
         """Return the name with the uid that it has here: static pods have a mirror."""

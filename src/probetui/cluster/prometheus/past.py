@@ -1,0 +1,316 @@
+"""The past of a pod, out of a store's samples, as inputs of an observation.
+
+`watch` polls counters and sees statuses; a store has polls that somebody else made, and
+what kube-state-metrics says of statuses. So the samples become the inputs that `watch`
+has, and one model makes the same journal of both, with what is exact and what is not.
+
+Each worker has polls of its own: the sources of two may have asked at different times.
+A status that shows an end comes after the polls that hold the results before that end.
+Where restarts are not known, a kill is known from the results alone.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from probetui.cluster.observe.inputs import (
+    CountersPolled,
+    KubeletFound,
+    ObservedInput,
+    PodSeen,
+    RestartsBounded,
+    SeriesCounts,
+)
+from probetui.cluster.observe.observed_pod import sampled_id
+from probetui.cluster.observe.sampled_container import (
+    ANSWER_SECONDS,
+    UNLIMITED,
+    ContainerSettings,
+    CountsSample,
+    RestartCounter,
+    Sample,
+    with_processes,
+)
+from probetui.cluster.prometheus.fleet import LastEnd, SeenEnd, StoredContainer
+from probetui.k8s.pod import Pod
+from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.k8s.status import (
+    ContainerStatus,
+    PodPhase,
+    PodStatus,
+    Running,
+    Terminated,
+)
+
+_KILLING = (ProbeType.LIVENESS, ProbeType.STARTUP)
+_EXIT_CODES = {"Completed": 0, "OOMKilled": 137}
+"""Of reasons that have one; old versions of kube-state-metrics have no exit codes."""
+
+_STATUS, _BOUNDS, _POLL, _FIRST = 3, 1, 2, 0
+
+
+class TimedInput(NamedTuple):
+    """An input, and when it is submitted."""
+
+    at: datetime
+    item: ObservedInput
+
+
+class _Due(NamedTuple):
+    """An input at an instant in Unix seconds; of one instant, in order."""
+
+    at: float
+    order: int
+    item: ObservedInput
+
+
+class StoredPod(Struct, frozen=True):
+    """A pod as a store has it: its settings, and its containers by name."""
+
+    pod: Pod
+    version: str
+    containers: Mapping[str, StoredContainer]
+
+
+def stored_pod(
+    containers: Sequence[StoredContainer], settings: ContainerSettings
+) -> StoredPod:
+    """Return the pod that containers are of, with the settings of its manifest."""
+    name = containers[0].name
+    pod = replace(settings.pod, uid=name.uid, name=name.pod, namespace=name.namespace)
+    return StoredPod(
+        pod,
+        settings.rules.release,
+        {stored.name.container: stored for stored in containers},
+    )
+
+
+def past_inputs(stored: StoredPod) -> list[TimedInput]:
+    """Return what an observation of the pod would have been fed, in order."""
+    due = [*_pod_inputs(stored)]
+    for container in stored.containers.values():
+        due += _polls(container, stored)
+    return [
+        TimedInput(datetime.fromtimestamp(at, UTC), item)
+        for at, _, item in sorted(due, key=lambda one: one[:2])
+    ]
+
+
+# -- polls
+
+
+def _polls(container: StoredContainer, stored: StoredPod) -> Iterator[_Due]:
+    samples, name = container.samples, container.name
+    own = stored.pod.container(name.container)
+    if own is None:
+        return
+    probes = with_processes(samples.probes, ContainerSettings(stored.pod, own))
+    restarts = RestartCounter(samples)
+    for kind, scrapes in probes.items():
+        if own.probe(kind) is None:
+            continue
+        key = ProbeKey(name.uid, name.container, kind)
+        node = f"(of {name.pod}/{name.container} {kind.lower()})"
+        created_at, first = samples.created_at, tuple[CountsSample, ...]()
+        if created_at is not None and created_at >= samples.since:
+            first = (CountsSample(created_at, None),)
+        before = CountsSample(-math.inf, None)
+        for scrape in (*first, *scrapes):
+            at = scrape.at
+            bounds = restarts.between(max(before.at, samples.since), at)
+            least, most = (None, None) if bounds is None else bounds
+            late = at + ANSWER_SECONDS
+            bound = RestartsBounded(name.uid, name.container, least, most)
+            yield _Due(late, _BOUNDS, bound)
+            if before.counts is not None and scrape.is_same_process is False:
+                # The kubelet's process has ended in between: its counters, too.
+                instant = datetime.fromtimestamp(before.at, UTC)
+                gone = CountersPolled(node, instant, (), (key,))
+                yield _Due(late, _BOUNDS, gone)
+            changed: tuple[SeriesCounts, ...] = ()
+            gone_keys = (key,) if scrape.counts is None else ()
+            if scrape.counts is not None and scrape.counts != before.counts:
+                changed = (SeriesCounts(key, *scrape.counts),)
+            instant = datetime.fromtimestamp(at, UTC)
+            yield _Due(late, _POLL, CountersPolled(node, instant, changed, gone_keys))
+            before = scrape
+
+
+# -- statuses
+
+
+def _pod_inputs(stored: StoredPod) -> Iterator[_Due]:
+    """Yield the pod, the version of its kubelet, and its statuses."""
+    samples = [container.samples for container in stored.containers.values()]
+    begin = min(each.since for each in samples)
+    created = [at for each in samples if (at := each.created_at) is not None]
+    if created:
+        begin = max(begin, min(created))
+    node = "(of its samples)"
+    changes: list[tuple[float, ContainerStatus]] = []
+    for container in stored.containers.values():
+        changes += _container_statuses(container, begin)
+    changes.sort(key=lambda change: change[0])
+    current: dict[str, ContainerStatus] = {}
+    init = {container.name for container in stored.pod.init_containers}
+    deleted_at = _deleted_at(stored)
+    pod = stored.pod
+    yield _Due(begin, _FIRST, KubeletFound(node, stored.version))
+    yield _Due(begin, _FIRST, PodSeen(pod, PodStatus(), node, is_news=False))
+    for name, container in stored.containers.items():
+        # That there are bounds says that its polls are samples.
+        most = UNLIMITED if container.samples.restarts else None
+        least = None if most is None else 0
+        yield _Due(begin, _FIRST, RestartsBounded(pod.uid, name, least, most))
+    for at, status in changes:
+        current[status.name] = status
+        if at >= deleted_at and pod.deletion_requested_at is None:
+            instant = datetime.fromtimestamp(deleted_at, UTC)
+            pod = replace(pod, deletion_requested_at=instant)
+        statuses = PodStatus(
+            PodPhase.RUNNING,
+            init_container_statuses=tuple(
+                each for each in current.values() if each.name in init
+            ),
+            container_statuses=tuple(
+                each for each in current.values() if each.name not in init
+            ),
+        )
+        order = _FIRST if at <= begin else _STATUS
+        yield _Due(at, order, PodSeen(pod, statuses, node, is_news=False))
+
+
+def _deleted_at(stored: StoredPod) -> float:
+    """Return the first sample that shows the pod being deleted, infinite for none."""
+    for container in stored.containers.values():
+        samples = container.samples
+        later = [each.at for each in samples.restarts if each.at > samples.alive_until]
+        if later and samples.alive_until > -math.inf:
+            return later[0]
+    return math.inf
+
+
+def _container_statuses(
+    container: StoredContainer, begin: float
+) -> Iterator[tuple[float, ContainerStatus]]:
+    """Yield the statuses of a container, and when each is to be known."""
+    samples, name = container.samples, container.name
+    if not samples.restarts:
+        # Its probes show that it runs, and nothing more.
+        instance = sampled_id(name.uid, name.container, 0)
+        running = ContainerStatus(name.container, instance, Running(), started=True)
+        first = min((each[0].at for each in samples.probes.values()), default=begin)
+        yield max(begin, first + ANSWER_SECONDS), running
+        return
+    times = [sample.at for sample in samples.ready]
+    if samples.restarts[0].value and (samples.created_at or 0) >= samples.since:
+        instance = sampled_id(name.uid, name.container, 0)
+        yield begin, ContainerStatus(name.container, instance, Running(), started=True)
+    polled = sorted(
+        scrape.at
+        for kind in _KILLING
+        for scrape in samples.probes.get(kind, ())
+        if scrape.counts is not None
+    )
+    owners = _owners(container)
+    latest, was = begin, None
+    for seen_at, value in samples.restarts:
+        count = int(value)
+        place = bisect_right(times, seen_at) - 1
+        is_ready = place >= 0 and samples.ready[place].value == 1.0
+        seen = [each for each in container.ends if each.seen_at <= seen_at]
+        ended = seen[-1] if seen else None
+        status = _status(container, count, ended and (ended, owners[ended]))
+        if isinstance(status.state, Running):
+            began = datetime.fromtimestamp(_began_at(container, count, seen_at), UTC)
+            status = replace(status, state=Running(began), ready=is_ready)
+        if status == was:
+            continue
+        at = seen_at + ANSWER_SECONDS
+        if ended is not None and ended.end.at is not None and was is not None:
+            place = bisect_left(polled, ended.end.at)
+            if place < len(polled):
+                at = max(at, polled[place] + ANSWER_SECONDS)
+        latest, was = max(latest, at), status
+        yield latest, status
+
+
+def _owners(container: StoredContainer) -> dict[SeenEnd, int]:
+    """Return which instance each end is of, by restart counts.
+
+    A sample that has both another count and another end may be of a restart after that
+    end, or of one before it.
+    """
+    restarts = container.samples.restarts
+    owners: dict[SeenEnd, int] = {}
+    for place, seen in enumerate(container.ends):
+        at = bisect_right(restarts, seen.seen_at + ANSWER_SECONDS, key=_time) - 1
+        count = int(restarts[max(at, 0)].value)
+        following = next((each.at for each in restarts if each.value > count), math.inf)
+        newer = container.ends[place + 1 :]
+        # What ends last before a restart is what is restarted.
+        is_restarted = following < math.inf and not (
+            newer and newer[0].seen_at <= following
+        )
+        began_at = next(each.at for each in restarts if each.value == count)
+        is_new = began_at + ANSWER_SECONDS >= seen.seen_at
+        is_earlier = is_new and not is_restarted and count - 1 not in owners.values()
+        owners[seen] = count - 1 if is_earlier and count else count
+    return owners
+
+
+def _status(
+    container: StoredContainer, count: int, ended: tuple[SeenEnd, int] | None
+) -> ContainerStatus:
+    """Return the status of the instance after so many restarts."""
+    name = container.name
+    status = ContainerStatus(
+        name.container,
+        sampled_id(name.uid, name.container, count),
+        Running(),
+        started=True,
+        restart_count=count,
+    )
+    if ended is None or (code := _exit_code(ended[0].end)) is None:
+        return status
+    seen, owner = ended
+    end = Terminated(
+        code,
+        seen.end.reason,
+        finished_at=datetime.fromtimestamp(seen.end.at or 0, UTC),
+        container_id=sampled_id(name.uid, name.container, owner),
+    )
+    if owner < count:
+        return replace(status, last_state=end)
+    return replace(status, state=end)
+
+
+def _time(sample: Sample) -> float:
+    return sample.at
+
+
+def _began_at(container: StoredContainer, count: int, seen_at: float) -> float:
+    """Return when an instance was started, or about when: before its end."""
+    place = bisect_right(container.starts, seen_at, key=_time) - 1
+    if place >= 0:
+        return container.starts[place].value
+    first = next(
+        sample.at for sample in container.samples.restarts if sample.value == count
+    )
+    later = (
+        at
+        for seen in container.ends
+        if seen.seen_at > first and (at := seen.end.at) is not None
+    )
+    return min(first, next(later, first))
+
+
+def _exit_code(end: LastEnd) -> int | None:
+    return _EXIT_CODES.get(end.reason) if end.exit_code is None else end.exit_code
