@@ -140,6 +140,10 @@ class FleetOutput(OptionGroup, section="Output"):
     ] = False
 
 
+class SettingsOptions(FilenameOptions, VersionOptions):
+    """The manifests of the settings, and by which kubelet's rules they are read."""
+
+
 class FleetPods(FilenameOptions):
     """Whose containers are listed, and the manifests of their settings."""
 
@@ -150,7 +154,7 @@ class FleetOptions(
     StoreOptions,
     AskedTime,
     FleetPods,
-    VersionOptions,
+    SettingsOptions,
     FleetOutput,
     ProgramOptions,
 ):

@@ -48,7 +48,7 @@ from probetui.presentation.report import Document, Part, Table
 from probetui.safe_text import safe_line
 
 if TYPE_CHECKING:
-    from probetui.cli.commands.fleet import FleetOptions
+    from probetui.cli.commands.fleet import FleetOptions, SettingsOptions
 
 _HOLES = 1
 _QUANTILE = 0.99
@@ -250,7 +250,7 @@ def print_fleet(options: FleetOptions) -> int:
     clock = SystemClock(awake_ns)
     begin, end = asked_time(options, clock.now())
     access = store_access(options)
-    manifested = _manifested(options)
+    manifested = manifested_by(options)
     query = FleetQuery(begin, end, store_labels(options), options.namespace or "")
     with told_queries(clock, explains=options.explain_queries) as tell:
         store, rows = asyncio.run(_read(access, query, manifested, notes, tell))
@@ -301,7 +301,7 @@ def fleet_row(stored: StoredContainer, manifested: Manifested | None) -> FleetRo
     return FleetRow(stored, settings, bound_container(stored.samples, settings))
 
 
-def _manifested(options: FleetOptions) -> Manifested | None:
+def manifested_by(options: SettingsOptions) -> Manifested | None:
     """Return the settings of -f and --static, None without them."""
     if not options.filenames and not options.static:
         return None

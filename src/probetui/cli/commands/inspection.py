@@ -6,6 +6,7 @@ from typing import Annotated
 import click
 
 from probetui.cli import completions
+from probetui.cli.commands.fleet import SettingsOptions, StoreOptions
 from probetui.cli.option_groups import Opt, OptionGroup, Setting, takes_options
 from probetui.cli.options import (
     ChosenPodOptions,
@@ -298,12 +299,35 @@ class WhyInstant(OptionGroup):
         Opt(
             metavar="TIME",
             help="Answer as of then, not of the end: `40s` or `1:30` after the start, "
-            "`-10s` before the end, or in RFC 3339.",
+            "`-10s` before the end, or in RFC 3339. With --prometheus: RFC 3339, "
+            '"2026-08-31 03:12", 03:12, "yesterday 03:12" or -12h.',
         ),
     ] = None
 
 
-class WhyOptions(WhyInstant, RecordOptions, WhyForms, ProgramOptions):
+class PastRecordOptions(OptionGroup, section="Record"):
+    """Whether the record of a store's samples is kept."""
+
+    record: Annotated[
+        str | None,
+        Opt(
+            metavar="FILE",
+            type=click.Path(dir_okay=False),
+            help="Keep what a store's samples show as a record, which `why`, `replay` "
+            "and `report` read.",
+        ),
+    ] = None
+
+
+class WhyOptions(
+    WhyInstant,
+    RecordOptions,
+    PastRecordOptions,
+    StoreOptions,
+    SettingsOptions,
+    WhyForms,
+    ProgramOptions,
+):
     """The options of `why`."""
 
 
@@ -316,6 +340,7 @@ class WhyOptions(WhyInstant, RecordOptions, WhyForms, ProgramOptions):
         "probetui why shop/web --at 40s",
         "probetui why --md > ticket.md",
         "probetui why --page killed-by-liveness",
+        'probetui why shop/web-0 --at "yesterday 03:12" --prometheus URL -f k8s/',
     ),
 )
 @click.argument("arguments", nargs=-1, metavar="[FILE.jsonl] [POD/CONTAINER]")
@@ -326,6 +351,10 @@ def why(arguments: tuple[str, ...], options: WhyOptions) -> int:
     It reads the record of a session (without FILE, that of the last one) and reports on
     the containers that ended or are not well, or on the one that is named. That may be
     one that was never created.
+
+    With --prometheus it asks a store of a cluster's past about NAMESPACE/POD or
+    NAMESPACE/POD/CONTAINER, by the settings of -f: the hour before --at and three
+    minutes after it become a record. What happened between two scrapes is bounded.
     """
     if options.page is not None:
         from probetui.cli.cause_pages import print_page

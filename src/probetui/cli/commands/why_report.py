@@ -10,6 +10,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+from click.core import ParameterSource
 from msgspec import Struct
 
 from probetui.analysis.causes.answer import WELL, explain, last_endings
@@ -23,6 +25,7 @@ from probetui.durations import format_age, parse_instant
 from probetui.errors import NothingToDoError, RecordError, UsageError
 from probetui.k8s.pod import Container, Pod
 from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.journal import ContainerEntry
 from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import FieldValidation
@@ -78,15 +81,53 @@ def print_report(arguments: Sequence[str], options: WhyOptions) -> int:
     """
     form = _chosen_form(options)
     wanted = _parse_arguments(arguments)
+    if asks_store(options):
+        # Late: it is seldom asked.
+        from probetui.cli.commands.stored_past import named_container, past_record
+
+        if wanted.path is not None or not wanted.name:
+            raise UsageError(
+                "with --prometheus, why takes the pod of the cluster: NAMESPACE/POD or "
+                "NAMESPACE/POD/CONTAINER"
+            )
+        named = named_container(wanted.name)
+        with past_record(named, options) as past:
+            name = "/".join(filter(None, named))
+            _print(past.path, name, None, form, options, past.until)
+        return 0
+    if options.record is not None:
+        raise UsageError("--record is of a store's samples: --prometheus names one")
     path = wanted.path or last_record()
+    _print(path, wanted.name, options.at, form, options)
+    return 0
+
+
+def asks_store(options: WhyOptions) -> bool:
+    """Return whether a store is asked: a setting alone names one that may be."""
+    if options.filenames or options.static:
+        return True
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return False
+    given = context.get_parameter_source("prometheus")
+    return given is ParameterSource.COMMANDLINE
+
+
+def _print(
+    path: Path,
+    name: str,
+    at: str | None,
+    form: str,
+    options: WhyOptions,
+    until: datetime | None = None,
+) -> None:
     recording = read_recording(path, options.record_limit)
     if recording.problem:
         print_line(f"probetui: {path}: {recording.problem}", err=True)
-    session = _load_session(recording, _instant(options.at, recording))
-    keys = _selected_containers(session, wanted.name, path)
+    session = _load_session(recording, _instant(at, recording), until)
+    keys = _selected_containers(session, name, path)
     containers = [_explained(session, key) for key in keys]
     emit(WhyReport(containers, session.past, _origin(recording)), form)
-    return 0
 
 
 class RecordedStory(Struct, frozen=True):
@@ -213,12 +254,28 @@ def _instant(text: str | None, recording: Recording) -> datetime:
     return instant
 
 
-def _load_session(recording: Recording, now: datetime) -> _RecordedSession:
+def _load_session(
+    recording: Recording, now: datetime, until: datetime | None = None
+) -> _RecordedSession:
+    """Return a session as of an instant.
+
+    With `until`, it is as of that, with the starts and ends that were known later.
+    """
     config = _config(recording)
     rules = config.rules
     pods = _pods(recording, rules)
     entries = recording.entries
     entries = entries[: bisect_right(entries, now, key=lambda entry: entry.at)]
+    if until is not None:
+        places = [
+            place
+            for place, entry in enumerate(entries)
+            if entry.at <= until and isinstance(entry, ContainerEntry)
+        ]
+        # An end is in the samples after it.
+        passed = bisect_right(entries, until, key=lambda entry: entry.at)
+        entries = entries[: max(passed, *(place + 1 for place in places[-1:]), 0)]
+        now = max([until, *(entry.at for entry in entries[-1:])])
     past = SessionHistory(entries)
     past.add_entries(entries, 0)
     started_at = datetime.fromisoformat(recording.session.ts)

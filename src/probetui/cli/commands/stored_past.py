@@ -1,0 +1,207 @@
+"""`why` with a store: a record of a pod's past, made of a store's samples."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, NamedTuple
+
+from probetui.cli.commands.fleet_report import manifested_by
+from probetui.cli.option_values import rules_by
+from probetui.cli.printing import Notes
+from probetui.cli.session.recording import make_header, open_writer
+from probetui.cli.store_options import (
+    past_instant,
+    store_access,
+    store_labels,
+    told_queries,
+)
+from probetui.cluster.observe.inputs import ObservedInput, ObservedInputEncoder
+from probetui.cluster.observe.observation import ClusterObservation
+from probetui.cluster.prometheus.client import StoreClient
+from probetui.cluster.prometheus.fleet import FleetQuery, FleetStore, StoredContainer
+from probetui.cluster.prometheus.past import StoredPod, past_inputs, stored_pod
+from probetui.cluster.prometheus.workloads import Manifested, workload_of
+from probetui.drive.clocks import SystemClock, awake_ns
+from probetui.errors import RecordError, UsageError
+from probetui.kubelet.config import KubeletConfig
+from probetui.record.format import RecordContext
+from probetui.record.masking import Mask, find_pod_secrets
+from probetui.record.writer import SUFFIX, Recorder, RecordWriter
+
+if TYPE_CHECKING:
+    from probetui.cli.commands.inspection import WhyOptions
+
+_BEFORE = timedelta(hours=1)
+"""Of that time are the samples: as long as a crash loop is worth following."""
+
+_AFTER = timedelta(minutes=3)
+"""An end is in the samples after it; scrapes may be a minute apart."""
+
+_MINUTE = timedelta(minutes=1)
+_SLACK = timedelta(seconds=5)
+_MOST_PARTS = 3
+_ENDED = "the store's samples end here"
+
+
+class PastRecord(NamedTuple):
+    """A record, and the instant that was asked about; None for its end."""
+
+    path: Path
+    until: datetime | None
+
+
+class NamedContainer(NamedTuple):
+    """A pod, and one of its containers; empty for any."""
+
+    namespace: str
+    pod: str
+    container: str
+
+
+def named_container(text: str) -> NamedContainer:
+    """Return what POD, NAMESPACE/POD or NAMESPACE/POD/CONTAINER means.
+
+    Raises:
+        UsageError: it is none of these.
+    """
+    parts = text.split("/")
+    if not all(parts) or len(parts) > _MOST_PARTS:
+        raise UsageError(
+            f'"{text}" is no pod of a store: write NAMESPACE/POD or '
+            "NAMESPACE/POD/CONTAINER"
+        )
+    if len(parts) == 1:
+        return NamedContainer("", parts[0], "")
+    return NamedContainer(parts[0], parts[1], "/".join(parts[2:]))
+
+
+@contextmanager
+def past_record(named: NamedContainer, options: WhyOptions) -> Iterator[PastRecord]:
+    """Make a record of the past of a pod, and yield it; --record keeps its file.
+
+    Raises:
+        UsageError: an option cannot be used.
+        ManifestError: what is wrong with the files.
+        StoreError: the store cannot be asked, or knows nothing of the pod.
+        RecordError: the record cannot be written.
+    """
+    clock = SystemClock(awake_ns)
+    now = clock.now()
+    asked = now if options.at is None else past_instant("--at", options.at, now)
+    if asked > now:
+        raise UsageError(f'--at "{options.at}" has not come yet')
+    begin, end = asked - _BEFORE, min(asked + _AFTER, now)
+    access = store_access(options)
+    manifested = manifested_by(options)
+    if manifested is None:
+        raise UsageError(
+            "a store has no thresholds and periods: name the manifest of the pod "
+            "with -f"
+        )
+    query = FleetQuery(
+        begin.timestamp(),
+        end.timestamp(),
+        store_labels(options),
+        named.namespace,
+        named.pod,
+    )
+    client = StoreClient(access)
+    with told_queries(clock, explains=options.explain_queries) as tell:
+        client.on_query = tell.tell
+        stored = asyncio.run(_read(client, query, Notes(quiet=False)))
+    pods = _pods(stored, manifested, named)
+    with TemporaryDirectory() as folder:
+        target = options.record or str(Path(folder) / f"past.jsonl{SUFFIX}")
+        writer = open_writer(target)
+        rules = rules_by(options)
+        config = KubeletConfig(rules.release, rules.feature_gates)
+        _write(writer, pods, (begin, end), f"samples of {client.shown_url}", config)
+        until = None
+        if options.at is not None:
+            # 03:12 is all of that minute.
+            is_minute = not asked.second and not asked.microsecond
+            until = asked + (_MINUTE if is_minute else _SLACK)
+        yield PastRecord(Path(target), until)
+
+
+async def _read(
+    client: StoreClient, query: FleetQuery, notes: Notes
+) -> list[StoredContainer]:
+    async with client:
+        store = FleetStore(client, query)
+        stored = await store.read(await store.find_pod())
+    for hole in store.holes:
+        notes.warning(hole)
+    return stored
+
+
+def _pods(
+    stored: Sequence[StoredContainer], manifested: Manifested, named: NamedContainer
+) -> list[StoredPod]:
+    """Return the pods that containers are of: of one name, one after the other."""
+    namespaces = sorted({each.name.namespace for each in stored})
+    if len(namespaces) > 1:
+        raise UsageError(
+            f"pods {named.pod} are in namespaces {', '.join(namespaces)}: write "
+            f"{namespaces[0]}/{named.pod}"
+        )
+    of_pods: dict[str, list[StoredContainer]] = defaultdict(list)
+    for each in stored:
+        of_pods[each.name.uid].append(each)
+    pods = []
+    for containers in of_pods.values():
+        settings = [manifested.settings(each) for each in containers]
+        known = next((each for each in settings if each is not None), None)
+        if known is not None:
+            pods.append(stored_pod(containers, known))
+    if not pods:
+        raise UsageError(
+            f"no manifest of -f is of pod {named.pod}, which is of "
+            f"{workload_of(stored[0])} in namespace {namespaces[0]}"
+        )
+    return pods
+
+
+def _write(
+    writer: RecordWriter,
+    pods: Sequence[StoredPod],
+    asked: tuple[datetime, datetime],
+    origin: str,
+    config: KubeletConfig,
+) -> None:
+    """Feed an observation, and write what it was fed and what it made of it."""
+    begin, end = asked
+    by_uid = {stored.pod.uid: stored.pod for stored in pods}
+    mask = Mask(find_pod_secrets(by_uid.values()))
+    recorder = Recorder(writer, RecordContext(started_at=begin, pods=by_uid, mask=mask))
+    recorder.begin(
+        make_header((), origin, config, {}, show_secrets=False, observed=True)
+    )
+    encoder = ObservedInputEncoder(mask)
+    observation = ClusterObservation(begin)
+
+    def on_input(item: ObservedInput | None, now: datetime, sequence: int) -> None:
+        json = None if item is None else encoder.encode(item)
+        recorder.note_input(json, now, sequence)
+
+    observation.on_input = on_input
+    inputs = sorted(
+        (timed for stored in pods for timed in past_inputs(stored)),
+        key=lambda timed: timed.at,
+    )
+    for at, item in inputs:
+        while (due := observation.next_deadline()) is not None and due <= at:
+            observation.check(due)
+        observation.submit(item, min(max(at, begin), end))
+        recorder.consume(observation.take_entries())
+    observation.check(end)
+    recorder.consume(observation.take_entries())
+    recorder.end(_ENDED, 0, end)
+    if recorder.problem:
+        raise RecordError(recorder.problem)
