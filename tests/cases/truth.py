@@ -391,6 +391,7 @@ def _of_links(answer: WhyAnswer, observed: Observed) -> Iterator[str]:
 def _statements(clause: str) -> frozenset[str]:
     """Return the statements of a clause that are long enough to say something."""
     parts = re.split(r"[:;,] | and ", clause)
+    parts += re.findall(r"\bhas run for \S+", clause)
     return frozenset(part for part in parts if len(part.split()) > _FEW_WORDS)
 
 

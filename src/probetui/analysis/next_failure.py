@@ -70,6 +70,7 @@ class Outlook(Struct, frozen=True):
         count: how many successes or failures.
         probe: whose.
         is_at_resync: a kill comes with the next resync of the pod, not at once.
+        otherwise: what comes if the condition is not met, None if that is not known.
     """
 
     what: OutlookEvent
@@ -79,6 +80,7 @@ class Outlook(Struct, frozen=True):
     count: int = 0
     probe: ProbeType | None = None
     is_at_resync: bool = False
+    otherwise: Outlook | None = None
 
 
 class FailureEffect(StrEnum):

@@ -37,6 +37,8 @@ def outlook_sentences(outlook: Outlook, view: View) -> Iterator[str]:
         yield f"It {_EVENTS[outlook.what]}{_when(outlook, view)}."
         return
     yield _CONDITIONS[outlook.condition](outlook, view)
+    if outlook.otherwise is not None:
+        yield from outlook_sentences(outlook.otherwise, view)
 
 
 def brief_outlook(
@@ -150,7 +152,12 @@ def _after_failures(outlook: Outlook, view: View) -> str:
     what = _EVENTS[outlook.what]
     if outlook.what is OutlookEvent.KILLED and not view.acts:
         what = "would be killed (watch only)"
-    return f"{times}, and it {what}."
+    at = ""
+    if outlook.is_at_resync:
+        at = f" up to {format_age(LATEST_RESYNC)} later"
+    elif outlook.earliest is not None and outlook.earliest > view.now:
+        at = f", at {view.times.stamp(outlook.earliest)} at the earliest"
+    return f"{times}, and it {what}{at}."
 
 
 def _after_the_cause(outlook: Outlook, _view: View) -> str:

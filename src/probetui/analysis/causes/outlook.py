@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
+
+from msgspec.structs import replace
 
 from probetui.analysis.causes.case import WhyCase
 from probetui.analysis.causes.cause import Cause
 from probetui.analysis.causes.kinds import CauseKind
 from probetui.analysis.next_failure import Outlook, OutlookCondition, OutlookEvent
+from probetui.analysis.timing import kills_at_resync
 from probetui.kubelet.kuberuntime.restart import (
     is_only_container,
     pull_range,
@@ -63,14 +67,29 @@ def _success(event: OutlookEvent) -> _Find:
     return find
 
 
-def _kill(_case: WhyCase, cause: Cause) -> Outlook:
-    left = cause.evidence.needed - cause.evidence.count
+def _kill(case: WhyCase, cause: Cause) -> Outlook:
+    left = max(cause.evidence.needed - cause.evidence.count, 1)
+    tick, probe_type = cause.evidence.tick, cause.subject.probe
+    probe = None if probe_type is None else case.container.probe(probe_type)
+    at_resync = probe_type is not None and kills_at_resync(probe_type, case.rules)
+    earliest = None
+    if tick is not None and probe is not None and not at_resync:
+        seconds = tick.timing.period_seconds or probe.period_seconds
+        earliest = tick.timing.started_at + timedelta(seconds=left * seconds)
     return Outlook(
         OutlookEvent.KILLED,
+        earliest,
         condition=OutlookCondition.FAILURES,
-        count=max(left, 1),
-        probe=cause.subject.probe,
+        count=left,
+        probe=probe_type,
+        is_at_resync=at_resync,
     )
+
+
+def _startup(case: WhyCase, cause: Cause) -> Outlook:
+    success = _success(OutlookEvent.STARTED)(case, cause)
+    assert success is not None, "a success leads on"  # noqa: S101  # for the type
+    return replace(success, otherwise=_kill(case, cause))
 
 
 def _sigkill(case: WhyCase, cause: Cause) -> Outlook | None:
@@ -109,7 +128,7 @@ _OUTLOOKS: Mapping[CauseKind, _Find | Outlook] = {
         OutlookEvent.STARTED, condition=OutlookCondition.CAUSE_ENDS
     ),
     K.STARTUP_NOT_PROBED: _success(OutlookEvent.STARTED),
-    K.STARTUP_PROBE_FAILS: _success(OutlookEvent.STARTED),
+    K.STARTUP_PROBE_FAILS: _startup,
     K.STARTUP_PROBE_ERRORS: _success(OutlookEvent.STARTED),
     K.READINESS_NOT_PROBED: _success(OutlookEvent.READY),
     K.READINESS_PROBE_FAILS: _success(OutlookEvent.READY),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import pairwise
 
 from probetui.analysis.causes.answer import WELL
 from probetui.analysis.causes.cause import Cause, WhyAnswer
@@ -120,11 +121,13 @@ def explain_answer(answer: WhyAnswer, name: str, view: View) -> Iterator[Explana
             ),
         )
         return
-    said = (*_because(answer.now, present), *_outlook(answer, view))
-    yield Explanation(
-        _lead(name, answer.now, present),
-        (*said, *(line for line in _last_end(answer, present) if line not in said)),
-    )
+    said = tuple(_because(answer.now, present))
+    ended = tuple(line for line in _last_end(answer, present) if line not in said)
+    comes = tuple(_outlook(answer, view))
+    # Of what has just begun again, the end before it tells most.
+    is_told = answer.now.because is not None
+    rest = (*comes, *ended) if is_told else (*ended, *comes)
+    yield Explanation(_lead(name, answer.now, present), (*said, *rest))
 
 
 def _late_stop(deleted: Cause, words: Words) -> Iterator[str]:
@@ -167,10 +170,8 @@ def chain_lines(answer: WhyAnswer, name: str, view: View) -> list[Line]:
     for depth, reason in enumerate(reasons):
         indent = "  " * depth + corner
         lines.append(line(muted(indent), reason))
-    lines += (
-        line(Span(f"next: {sentence}", Role.WARNING))
-        for sentence in _outlook(answer, view)
-    )
+    if comes := " ".join(_outlook(answer, view)):
+        lines.append(line(Span(f"next: {comes}", Role.WARNING)))
     return lines
 
 
@@ -207,12 +208,21 @@ def chain_clauses(head: Cause, words: Words) -> list[str]:
     None says again how the one before it ends, as `side is not ready` does.
     """
     clauses = [predicate(head, words)]
-    for cause in list(head.chain)[1:]:
+    for before, cause in pairwise(head.chain):
+        if (before.kind, cause.kind) == _SAME_HOOK:
+            continue
         reason = _reason(cause, head, words)
         state, _, why = reason.partition(": ")
         is_told = bool(why) and clauses[-1].endswith(state)
         clauses.append(why if is_told else reason)
     return clauses
+
+
+_SAME_HOOK = (
+    CauseKind.WAITS_FOR_POST_START_HOOK,
+    CauseKind.POST_START_HOOK_RUNNING,
+)
+"""What waits for a hook has said for how long it has run."""
 
 
 def _joined(clauses: Sequence[str]) -> str:
