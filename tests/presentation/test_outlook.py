@@ -65,6 +65,8 @@ def test_nothing_is_killed_by_a_session_that_only_watches() -> None:
         "would kill (watch only) in 3.0s if the next probe fails"
     )
     assert [*outlook_sentences(KILL, watching)] == [
-        "One more failure, and it would be killed (watch only), at "
-        f"{VIEW.times.stamp(IN_3S)} at the earliest."
+        (
+            "One more failure, and it would be killed (watch only), at "
+            f"{VIEW.times.stamp(IN_3S)} at the earliest."
+        )
     ]

@@ -106,7 +106,7 @@ def test_a_startup_probe_comes_before_readiness() -> None:
         )
     )
 
-    first, _, outlook = explained(pod, probing=probing(startup=always(FAILS)))
+    first, _, outlook, kill = explained(pod, probing=probing(startup=always(FAILS)))
 
     assert "its startup probe failed " in first
     assert " of 30 times in a row" in first
@@ -114,6 +114,7 @@ def test_a_startup_probe_comes_before_readiness() -> None:
         "One success of its startup probe, and it counts as started; its other probes "
         "wait for that."
     )
+    assert "more failures in a row, and it is killed, at " in kill
 
 
 def test_of_a_deleted_container_it_says_how_it_was_and_nothing_of_the_future() -> None:

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
+from msgspec.structs import replace
+
 from probetui.analysis.causes.case import WhyCase
 from probetui.analysis.causes.cause import Cause, Ending, WhyAnswer
 from probetui.analysis.causes.creation import NEVER_CREATED, not_synced
@@ -156,7 +158,18 @@ def _before_deletion(case: WhyCase, head: Cause) -> Cause | None:
         explain=cause_of,
     )
     cause = cause_of(earlier)
-    return None if cause.kind in WELL else cause
+    return None if cause.kind in WELL else _with_output(case, cause)
+
+
+def _with_output(case: WhyCase, cause: Cause) -> Cause:
+    """Return a chain with what its root printed last, which is read at its end."""
+    if cause.because is not None:
+        return replace(cause, because=_with_output(case, cause.because))
+    other = case.pod.container(cause.subject.container)
+    if cause.kind is not CauseKind.RUNNING or other is None:
+        return cause
+    last = case.of(other).last
+    return replace(cause, evidence=replace(cause.evidence, instance=last))
 
 
 def _last_end(case: WhyCase, head: Cause) -> Cause | None:

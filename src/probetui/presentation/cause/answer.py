@@ -61,6 +61,18 @@ _OF_PROBES = frozenset(
 )
 """The kinds whose subject is the probe itself."""
 
+_BEGUN = frozenset(
+    {
+        CauseKind.NOT_SYNCED,
+        CauseKind.NOT_STARTED_YET,
+        CauseKind.POST_START_HOOK_RUNNING,
+        CauseKind.STARTUP_NOT_PROBED,
+        CauseKind.READINESS_NOT_PROBED,
+        CauseKind.READINESS_TOO_FEW_SUCCESSES,
+    }
+)
+"""Of what has just begun again, the end before it tells more than what comes next."""
+
 _QUIRKS: Mapping[CauseKind, str] = {
     CauseKind.STARTUP_WINDOW: (
         "{it} had not started up yet: since 1.35 a container that is restarted at once "
@@ -96,15 +108,14 @@ def explain_answer(answer: WhyAnswer, name: str, view: View) -> Iterator[Explana
         past = past_words(answer, view)
         lead = _lead(name, answer.before, past)
         why = tuple(_because(answer.before, past))
-        yield Explanation(
-            lead,
-            (
-                *why,
-                f"That was so until its pod was deleted{present.at(answer.now.since)}.",
-                *_late_stop(answer.now, present),
-                *(line for line in _last_end(answer, present) if line not in why),
-            ),
+        ended = tuple(line for line in _last_end(answer, present) if line not in why)
+        until = (
+            f"That was so until its pod was deleted{present.at(answer.now.since)}.",
+            *_late_stop(answer.now, present),
         )
+        has_begun = answer.before.kind in _BEGUN
+        rest = (*ended, *until) if has_begun else (*until, *ended)
+        yield Explanation(lead, (*why, *rest))
         return
     if answer.leads_with_last_end and answer.last_end is not None:
         said = tuple(_because(answer.last_end, present))
@@ -124,9 +135,8 @@ def explain_answer(answer: WhyAnswer, name: str, view: View) -> Iterator[Explana
     said = tuple(_because(answer.now, present))
     ended = tuple(line for line in _last_end(answer, present) if line not in said)
     comes = tuple(_outlook(answer, view))
-    # Of what has just begun again, the end before it tells most.
-    is_told = answer.now.because is not None
-    rest = (*comes, *ended) if is_told else (*ended, *comes)
+    has_begun = answer.now.kind in _BEGUN
+    rest = (*ended, *comes) if has_begun else (*comes, *ended)
     yield Explanation(_lead(name, answer.now, present), (*said, *rest))
 
 
@@ -151,12 +161,18 @@ def page_command(answer: WhyAnswer) -> str:
 
     The page is that of the last link of the chain of which something is known.
     """
-    for head in answer.causes:
+    heads = answer.causes
+    if heads[0].kind in _BEGUN and answer.last_end is not None:
+        heads = (answer.last_end, *heads)
+    for head in heads:
         if head.kind not in WELL:
             kinds = [cause.kind for cause in head.chain]
-            known = [kind for kind in kinds if kind is not CauseKind.PROBE_FAILED]
+            known = [kind for kind in kinds if kind not in _TELL_LITTLE]
             return f"probetui why --page {page_of((known or kinds)[-1])}"
     return ""
+
+
+_TELL_LITTLE = WELL | {CauseKind.PROBE_FAILED}
 
 
 def chain_lines(answer: WhyAnswer, name: str, view: View) -> list[Line]:
@@ -187,7 +203,10 @@ def root_line(answer: WhyAnswer, name: str, view: View) -> Line:
 
 def answer_clause(answer: WhyAnswer, view: View) -> str:
     """Return why a container is as it is, as what follows its name in one line."""
-    return cause_clause(answer.now, view)
+    clause, end = cause_clause(answer.now, view), answer.last_end
+    if end is None or answer.now.kind not in _BEGUN:
+        return clause
+    return f"{clause}; its {_instance_of(end)} {cause_clause(end, view)}"
 
 
 def cause_clause(head: Cause, view: View, until: datetime | None = None) -> str:

@@ -371,7 +371,8 @@ def _ready(cause: Cause, words: Words) -> str:
 
 
 def _running(cause: Cause, words: Words) -> str:
-    return f"{words.be} running; it was started{words.at(cause.since)}"
+    started = f"{words.be} running; it was started{words.at(cause.since)}"
+    return f"{started}{_printed(cause, words)}"
 
 
 # -- ended
@@ -601,7 +602,11 @@ def _back_off(cause: Cause, words: Words) -> str:
             f"{words.have} not been restarted yet: its back-off{window} was over"
             f"{words.at(until)}"
         )
-    exit_text = f", counted from its exit{since}" if since else ""
+    instance = cause.evidence.instance
+    began_at = None if instance is None else instance.started_at
+    is_of_before = wait and wait.since and began_at and wait.since < began_at
+    whose = "the exit of the instance before" if is_of_before else "its exit"
+    exit_text = f", counted from {whose}{since}" if since else ""
     return f"{words.be} in back-off{window}{exit_text}"
 
 
