@@ -11,6 +11,7 @@ v1.32.10.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from probetui.analysis.causes.case import WhyCase
@@ -54,17 +55,9 @@ def pod_being_deleted(case: WhyCase) -> Cause | None:
 def sidecar_stops_later(case: WhyCase) -> Cause | None:
     """Find the containers that a sidecar is stopped after."""
     last, stop = _stop_of(case)
-    if stop is None or last is None or stop.by not in _AT_POD_END:
+    if stop is None or last is None or not _stops_in_order(case, stop):
         return None
-    if not case.container.is_sidecar or not case.rules.orders_sidecar_ends:
-        return None
-    waits_for = [
-        other
-        for other in case.later
-        if (other.container in case.pod.containers or other.container.is_sidecar)
-        and other.last is not None
-        and other.last.exited is None
-    ]
+    waits_for = [other for other, exited in _ends_before(case) if exited is None]
     if not waits_for:
         return None
     names = ", ".join(other.container.name for other in waits_for)
@@ -76,6 +69,21 @@ def sidecar_stops_later(case: WhyCase) -> Cause | None:
         name=names,
         evidence=Evidence(instance=last, until=grace_end(stop)),
     )
+
+
+def _stops_in_order(case: WhyCase, stop: ContainerEntry) -> bool:
+    is_ordered = case.container.is_sidecar and case.rules.orders_sidecar_ends
+    return is_ordered and stop.by in _AT_POD_END
+
+
+def _ends_before(
+    case: WhyCase,
+) -> Iterator[tuple[WhyCase, ContainerEntry | None]]:
+    """Yield the containers that a sidecar is stopped after, and their exits."""
+    for other in case.later:
+        is_lasting = other.container in case.pod.containers
+        if (is_lasting or other.container.is_sidecar) and other.last is not None:
+            yield other, other.last.exited
 
 
 def pre_stop_hook_running(case: WhyCase) -> Cause | None:
@@ -111,11 +119,19 @@ def sigterm_ignored(case: WhyCase) -> Cause | None:
     hook = last.hook(HookType.PRE_STOP)
     return case.cause(
         CauseKind.SIGTERM_IGNORED,
-        (None if hook is None else hook.ended_at) or stop.at,
+        (None if hook is None else hook.ended_at) or _signalled_at(case, stop),
         end_cause(case, last),
         canceled_commands(case, last),
         evidence=Evidence(instance=last, until=grace_end(stop)),
     )
+
+
+def _signalled_at(case: WhyCase, stop: ContainerEntry) -> datetime:
+    """Return when the stop signal came; a sidecar gets it after the others ended."""
+    if not _stops_in_order(case, stop):
+        return stop.at
+    ends = (exited.at for _, exited in _ends_before(case) if exited is not None)
+    return max((stop.at, *ends))
 
 
 def being_killed(case: WhyCase) -> Cause | None:

@@ -159,14 +159,19 @@ def past_words(answer: WhyAnswer, view: View) -> Words:
 def page_command(answer: WhyAnswer) -> str:
     """Return the command that prints the page about an answer; empty if all is well.
 
-    The page is that of the last link of the chain of which something is known.
+    The page is that of the last link of the chain of which something is known; that of
+    a missing pull Secret is the page of the image.
     """
     heads = answer.causes
     if heads[0].kind in _BEGUN and answer.last_end is not None:
         heads = (answer.last_end, *heads)
     for head in heads:
         if head.kind not in WELL:
-            kinds = [cause.kind for cause in head.chain]
+            kinds = [
+                cause.kind
+                for cause in head.chain
+                if cause.evidence.reason != MISSING_PULL_SECRETS
+            ]
             known = [kind for kind in kinds if kind not in _TELL_LITTLE]
             return f"probetui why --page {page_of((known or kinds)[-1])}"
     return ""

@@ -12,6 +12,7 @@ from probetui.durations import format_age, format_brief_age, format_countdown
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot, ProbeSnapshot
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeType
+from probetui.k8s.runtime import parse_container_id
 from probetui.k8s.status import ContainerStatus, Running, Terminated, Waiting
 from probetui.kubelet.journal import (
     BackoffEntry,
@@ -247,6 +248,10 @@ def state(
     for fault, since in _active_faults_of(container):
         return Span(f"{fault} {age(view.now - since)}", Role.ACCENT)
     match container.status:
+        case ContainerStatus(state=Running()) if _has_exited(container):
+            # While its pod is being stopped, its status is not made anew.
+            code = container.last_exit.exit_code if container.last_exit else 0
+            return Span(f"Exited {code}", Role.ERROR if code else Role.MUTED)
         case ContainerStatus(state=Running(started_at)):
             word = "Running" if container.status.has_started else "Starting"
             if started_at is None:
@@ -266,6 +271,15 @@ def state(
             awaited = _awaited(pod, container)
     awaited = view.safe(awaited) or "Waiting"
     return muted(awaited[:1].upper() + awaited[1:])
+
+
+def _has_exited(container: ContainerSnapshot) -> bool:
+    """Return whether the instance of the status is one that has ended."""
+    status, last_exit = container.status, container.last_exit
+    if status is None or last_exit is None:
+        return False
+    own = status.container_id
+    return last_exit.container_id in {own, parse_container_id(own)} - {""}
 
 
 def _left_of_wait(
