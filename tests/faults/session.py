@@ -231,7 +231,7 @@ class _Run:
             inputs.append((item, at))
             record.on_input(item, at)
 
-        self.prober = FaultyProber(self.engine, self.random)
+        self.prober = FaultyProber(self.engine, self.random, self.clock)
         self.runtime = runtime = FaultyRuntime(self.engine, self.fates, self.clock)
         hooks = FaultyHooks(self.clock, self.random)
         self.session = RealtimeSession(

@@ -46,12 +46,15 @@ from tests.faults.fates import Fates
 
 S = TypeVar("S", RuntimeContainerStatus, SandboxStatus)
 
-IMPRECISION = timedelta(seconds=1)
-"""A status has whole seconds."""
-
 
 class LoopClock(FakeClock):
-    """The time of a virtual event loop, so that its time-outs agree with it."""
+    """The time of a virtual event loop, so that its time-outs agree with it.
+
+    Attributes:
+        imprecision: how much too early a start may seem; a status has whole seconds.
+    """
+
+    imprecision = timedelta(seconds=1)
 
     def now(self) -> datetime:
         return self.after(asyncio.get_running_loop().time())
@@ -80,7 +83,12 @@ class LoopClock(FakeClock):
 
 
 class JumpingClock(LoopClock):
-    """A clock of a machine that is suspended, while the engine's wall clock is set."""
+    """A clock of a machine that is suspended, while the engine's wall clock is set.
+
+    That is measured by calls, which may be answered late.
+    """
+
+    imprecision = timedelta(seconds=40)
 
     def __init__(self) -> None:
         super().__init__()
@@ -291,20 +299,21 @@ class FaultyProber:
         off_duty: the probes of a container that had not started, or too early.
     """
 
-    def __init__(self, engine: FakeEngine, random: Random) -> None:
+    def __init__(self, engine: FakeEngine, random: Random, clock: LoopClock) -> None:
         self._engine = engine
         self._random = random
+        self._clock = clock
         self._running: set[object] = set()
         self.overlaps: list[str] = []
         self.off_duty: list[str] = []
 
     async def probe(self, effect: RunProbe) -> ProbeOutcome:
-        clock = self._engine.clock
+        clock = self._clock
         started_at = clock.now()
         if effect.key in self._running:
             self.overlaps.append(f"{effect.key} at {started_at}")
         container = self._engine.containers.get(effect.container_id)
-        if container is not None and not _is_on_duty(container, effect, started_at):
+        if container is not None and not _is_on_duty(container, effect, clock):
             self.off_duty.append(f"{effect.key} at {started_at}")
         self._running.add(effect.key)
         takes = timedelta(seconds=self._random.choice((0, 0, 0.01, 0.5, 1, 7)))
@@ -324,12 +333,12 @@ class FaultyProber:
         return Attempt(ProbeResult.FAILURE, "not well", None, takes)
 
 
-def _is_on_duty(container: FakeContainer, effect: RunProbe, now: datetime) -> bool:
+def _is_on_duty(container: FakeContainer, effect: RunProbe, clock: LoopClock) -> bool:
     """Return whether a container has started, and its initial delay is over."""
     if container.started_at is None:
         return False
     delay = timedelta(seconds=effect.probe.initial_delay_seconds)
-    return now >= container.started_at + delay - IMPRECISION
+    return clock.now() >= container.started_at + delay - clock.imprecision
 
 
 class FaultyHooks:
