@@ -1,7 +1,9 @@
 """Whole sessions on virtual time, with faults at every call, by seed.
 
     python -m tests.faults --seeds 1000          # as many worlds, a minute or so
+    python -m tests.faults --seeds 1000 --report # with states, transitions and causes
     python -m tests.faults --seed 42             # one of them, with its story
+    python -m tests.faults --seed 42 --shrink    # the fewest faults that break it
 
 The session, its executor, its engine and its recorder are the program's own; the
 runtime, the prober, the hooks and the disk around them fail as real ones do. A world is

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from random import Random
+from typing import NamedTuple
 
 from probetui.cli.printing import NoteLevel, Notes
 from probetui.cli.session.outputs import _ReportingRecorder
@@ -30,6 +31,7 @@ from probetui.record.writer import (
     RecordWriter,
 )
 from tests.builders import START
+from tests.faults.fates import Schedule
 from tests.faults.world import LoopClock
 
 LATEST_WRITE_SECONDS = FLUSH_SECONDS + 0.1
@@ -38,24 +40,37 @@ LATEST_WRITE_SECONDS = FLUSH_SECONDS + 0.1
 _ERRORS = (errno.ENOSPC, errno.EIO, errno.EDQUOT)
 
 
+class Disk(NamedTuple):
+    """What goes wrong on the disk of a world, and how often it did."""
+
+    random: Random
+    clock: LoopClock
+    schedule: Schedule
+    counts: Counter[str]
+
+    def meets(self, chance: float, what: str) -> bool:
+        """Return whether a fault of some chance happens now."""
+        if self.random.random() >= chance:
+            return False
+        if not self.schedule.allows(f"disk: {what}", self.clock.now()):
+            return False
+        self.counts[f"disk: {what}"] += 1
+        return True
+
+
 class FaultyFile(OutputFile):
     """An output whose writes may be short or fail, as may its cutting and closing.
 
     Attributes:
-        counts: what went wrong how often.
         has_refused: an error was answered.
         failed_at: up to when everything is in it, None for all.
     """
 
-    def __init__(
-        self, path: Path, random: Random, clock: LoopClock, counts: Counter[str]
-    ) -> None:
+    def __init__(self, path: Path, disk: Disk) -> None:
         super().__init__(path, RECORD_KIND)
-        self._random = random
-        self._clock = clock
+        self._disk = disk
         self._is_dead = False
         self._last_size = 0
-        self.counts = counts
         self.has_refused = False
         self.failed_at: datetime | None = None
 
@@ -63,19 +78,18 @@ class FaultyFile(OutputFile):
         if self._is_dead:
             return len(data)
         self._last_size = os.fstat(self._descriptor).st_size
-        chance = self._random.random()
-        if chance < 0.03:  # a signal came, or little space is left
-            self.counts["disk: short write"] += 1
-            return super().write(data[: self._random.randint(1, len(data))])
-        if chance < 0.033:  # some lives
-            self._fail("write failed")
+        if self._disk.meets(0.003, "write failed"):  # some lives
+            self._fail()
+        # A signal came, or little space is left.
+        if self._disk.meets(0.03, "short write"):
+            return super().write(data[: self._disk.random.randint(1, len(data))])
         return super().write(data)
 
     def take_back(self, count: int) -> None:
         if self._is_dead:
             return
-        if count and self._random.random() < 0.3:
-            self._fail("cut failed")
+        if count and self._disk.meets(0.3, "cut failed"):
+            self._fail()
         super().take_back(count)
 
     def close(self) -> None:
@@ -83,8 +97,8 @@ class FaultyFile(OutputFile):
             return
         self._is_dead = True
         super().close()
-        if self._random.random() < 0.05:  # as on NFS, which is told of it late
-            self._fail("close failed")
+        if self._disk.meets(0.05, "close failed"):  # as on NFS, which tells late
+            self._fail()
 
     def kill(self) -> None:
         """End with the process, or with the machine, which loses the latest writes."""
@@ -92,31 +106,25 @@ class FaultyFile(OutputFile):
             return
         self._is_dead = True
         size = os.fstat(self._descriptor).st_size
-        match self._random.choices(
-            ("whole", "torn", "tail lost", "tail empty"), weights=(6, 2, 1, 1)
-        )[0]:
-            case "torn" if size > self._last_size:
-                self._end_at(self._random.randint(self._last_size, size), "torn")
-            case "tail lost":
-                self._end_at(self._random.randint(0, size), "tail lost")
-            case "tail empty":  # its size was written, and its blocks were not
-                self._end_at(self._random.randint(0, size), "tail empty")
-                os.ftruncate(self._descriptor, size)
-            case _:
-                pass
+        # Of what a machine had not written, its size may have been.
+        if size > self._last_size and self._disk.meets(0.2, "torn"):
+            self._end_at(self._disk.random.randint(self._last_size, size))
+        elif self._disk.meets(0.1, "tail lost"):
+            self._end_at(self._disk.random.randint(0, size))
+        elif self._disk.meets(0.1, "tail empty"):
+            self._end_at(self._disk.random.randint(0, size))
+            os.ftruncate(self._descriptor, size)
         super().close()
 
-    def _end_at(self, size: int, what: str) -> None:
-        self.counts[f"disk: {what}"] += 1
+    def _end_at(self, size: int) -> None:
         # Nothing is promised of what a machine had not written.
         self.failed_at = START
         os.ftruncate(self._descriptor, size)
 
-    def _fail(self, what: str) -> None:
-        self.counts[f"disk: {what}"] += 1
+    def _fail(self) -> None:
         self.has_refused = True
-        self.failed_at = self.failed_at or _written_until(self._clock)
-        number = self._random.choice(_ERRORS)
+        self.failed_at = self.failed_at or _written_until(self._disk.clock)
+        number = self._disk.random.choice(_ERRORS)
         raise OSError(number, os.strerror(number))
 
 
@@ -130,9 +138,7 @@ class RecordedLife:
 
     Args:
         path: the file; compressed if it is named so.
-        random: what goes wrong.
-        clock: that of the session.
-        counts: what went wrong how often.
+        disk: where it is.
         config: the kubelet's settings.
         pods: those of the session.
 
@@ -144,18 +150,16 @@ class RecordedLife:
     def __init__(
         self,
         path: Path,
-        random: Random,
-        clock: LoopClock,
-        counts: Counter[str],
+        disk: Disk,
         config: KubeletConfig,
         pods: Sequence[Pod],
     ) -> None:
         self.path = path
-        self._clock = clock
-        self.file = FaultyFile(path, random, clock, counts)
+        self._clock = disk.clock
+        self.file = FaultyFile(path, disk)
         is_packed = path.name.endswith(SUFFIX)
         kind = CompressedRecordWriter if is_packed else RecordWriter
-        context = RecordContext(clock.now(), {pod.uid: pod for pod in pods})
+        context = RecordContext(disk.clock.now(), {pod.uid: pod for pod in pods})
         self.recorder = Recorder(kind(self.file, str(path), owned=True), context)
         self.notes: list[str] = []
         notes = Notes(quiet=False, show=lambda _level, text: self.notes.append(text))

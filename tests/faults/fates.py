@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
-from datetime import timedelta
+from collections.abc import Awaitable, Callable, Collection
+from datetime import datetime, timedelta
 from enum import StrEnum
 from random import Random
 from typing import TypeVar
@@ -47,6 +47,23 @@ _DELAYS = (0.01, 0.3, 1.0, 2.5, 8.0, 35.0)
 _ERRORS = ("no space left on device", "context deadline exceeded", "is in use", "EOF")
 
 
+class Schedule:
+    """Which of the faults of a world happen: all, or some by their numbers.
+
+    Attributes:
+        met: what would have happened, in this order.
+    """
+
+    def __init__(self, kept: Collection[int] | None = None) -> None:
+        self._kept = kept
+        self.met: list[str] = []
+
+    def allows(self, what: str, now: datetime) -> bool:
+        """Return whether the next fault happens."""
+        self.met.append(f"{now:%H:%M:%S.%f} {what}")
+        return self._kept is None or len(self.met) - 1 in self._kept
+
+
 class Fates:
     """The fates of the calls of a world.
 
@@ -56,9 +73,12 @@ class Fates:
         away: the error of every call while the daemon is away, else empty.
     """
 
-    def __init__(self, random: Random, clock: FakeClock) -> None:
+    def __init__(
+        self, random: Random, clock: FakeClock, schedule: Schedule | None = None
+    ) -> None:
         self._random = random
         self._clock = clock
+        self._schedule = schedule or Schedule()
         self._restarted = asyncio.Event()
         self.are_kind = False
         self.away = ""
@@ -78,11 +98,7 @@ class Fates:
         """
         if self.away:
             raise ContainerRuntimeError(self.away, unreachable=True)
-        fate = Fate.PROMPT
-        if not self.are_kind:
-            fate = self._random.choices(
-                list(_WEIGHTS), weights=list(_WEIGHTS.values())
-            )[0]
+        fate = Fate.PROMPT if self.are_kind else self._draw(name)
         self.counts[name, fate] += 1
         match fate:
             case Fate.PROMPT:
@@ -105,6 +121,13 @@ class Fates:
                 await call()
         await self._restarted.wait()
         raise ContainerRuntimeError("connection reset by peer", unreachable=True)
+
+    def _draw(self, name: str) -> Fate:
+        fate = self._random.choices(list(_WEIGHTS), weights=list(_WEIGHTS.values()))[0]
+        is_fault = fate is not Fate.PROMPT
+        if is_fault and not self._schedule.allows(f"{name}: {fate}", self._clock.now()):
+            return Fate.PROMPT
+        return fate
 
     async def _wait(self) -> None:
         """Wait, at most until the daemon is started again.

@@ -7,8 +7,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from tests.faults.coverage import covered
 from tests.faults.rules import broken_rules
-from tests.faults.session import run_world
+from tests.faults.session import World, run_world
 from tests.faults.sharing import broken_by_sharing
 
 SHARES_EACH = 3
@@ -24,16 +25,36 @@ class Outcome(NamedTuple):
     seconds: float
 
 
-def judged(seed: int) -> Outcome:
-    """Run a world and judge it; what it raises breaks a rule, too."""
-    try:
-        with TemporaryDirectory() as folder:
-            world = run_world(seed, Path(folder))
-            broken = broken_rules(world)
-            if seed % SHARES_EACH == 0:
-                homes = Path(folder) / "homes"
-                homes.mkdir()
-                broken += broken_by_sharing(seed, homes, world.counts)
-    except Exception as error:  # noqa: BLE001  # a bug, with the seed that shows it
-        return Outcome(seed, [f"raised {type(error).__name__}: {error}"], Counter(), 0)
+def judged(seed: int, *, reports: bool = False) -> Outcome:
+    """Run a world and judge it; what it raises breaks a rule, too.
+
+    Args:
+        seed: that of the world.
+        reports: count states, transitions and causes, too.
+    """
+    with TemporaryDirectory() as folder:
+        world = run_world(seed, Path(folder))
+        broken = broken_in(world)
+        if seed % SHARES_EACH == 0:
+            homes = Path(folder) / "homes"
+            homes.mkdir()
+            broken += broken_by_sharing(seed, homes, world.counts)
+    if reports:
+        world.counts += covered(world)
     return Outcome(seed, broken, world.counts, world.seconds)
+
+
+def broken_in(world: World) -> list[str]:
+    """Return the rules that are broken in a world; one that raises is a broken one."""
+    try:
+        return broken_rules(world)
+    except Exception as error:  # noqa: BLE001  # a bug, with the seed that shows it
+        return [*world.broken, f"raised {type(error).__name__}: {error}"]
+
+
+def kinds_of(broken: list[str]) -> set[str]:
+    """Return which rules these are, without the places and the times."""
+    return {
+        " ".join(word for word in text.split("\n")[0].split() if word.isalpha())
+        for text in broken
+    }

@@ -6,7 +6,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -162,14 +162,18 @@ def _replay(life: Life, _pods: dict[str, Pod]) -> Iterator[str]:
         yield "a replay of the inputs gives another journal"
 
 
+def instants_of(life: Life) -> Iterator[datetime]:
+    """Yield the instants at which "why?" is asked."""
+    now = life.started_at
+    while life.journal and now < life.journal[-1].at:
+        now += _ASKED_EACH
+        yield now
+
+
 def _answers(life: Life, pods: dict[str, Pod]) -> Iterator[str]:
     """Each container has an answer to "why?" at any time, and none is untrue."""
-    if not life.journal:
-        return
-    last = life.journal[-1].at
-    now, read, past = life.started_at, 0, SessionHistory(())
-    while now < last:
-        now += _ASKED_EACH
+    read, past = 0, SessionHistory(())
+    for now in instants_of(life):
         entries = [entry for entry in life.journal if entry.at <= now]
         past.add_entries(entries[read:], read)
         read = len(entries)

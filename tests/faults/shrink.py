@@ -1,0 +1,83 @@
+"""The shortest schedule of faults that still breaks the same rule, and its record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from probetui.cli.session.recording import make_header
+from probetui.engine.engine import Engine
+from probetui.record.format import RecordContext
+from probetui.record.writer import Recorder, RecordWriter
+from tests.faults.session import Life, World, run_world
+
+
+class Shrunk(NamedTuple):
+    """A world of few faults: which they are, and what they break."""
+
+    world: World
+    faults: list[str]
+    broken: list[str]
+
+
+def shrink(seed: int, broken_by: Callable[[World], list[str]]) -> Shrunk:
+    """Leave out faults of a world for as long as it breaks something.
+
+    A fault that is left out changes what comes after it, as which faults are met: of
+    what is left each is needed, and a shorter schedule of others may exist.
+    """
+
+    def run(kept: Sequence[int] | None) -> Shrunk:
+        with TemporaryDirectory() as folder:
+            world = run_world(seed, Path(folder), kept)
+            met = world.schedule.met
+            happened = (
+                met
+                if kept is None
+                else [met[number] for number in kept if number < len(met)]
+            )
+            return Shrunk(world, happened, broken_by(world))
+
+    every = range(len(run(None).faults))
+    return run(_least(every, lambda some: bool(run(some).broken)))
+
+
+def _least(
+    items: Sequence[int], is_enough: Callable[[Sequence[int]], bool]
+) -> Sequence[int]:
+    """Return some of the items of which none can be left out.
+
+    Source: Zeller and Hildebrandt, Simplifying and Isolating Failure-Inducing Input
+    (2002), ddmin; without its tests of small parts alone.
+    """
+    if is_enough(()):
+        return ()
+    parts = 2
+    while len(items) > 1:
+        size = -(-len(items) // parts)
+        for begin in range(0, len(items), size):
+            rest = [*items[:begin], *items[begin + size :]]
+            if is_enough(rest):
+                items, parts = rest, max(parts - 1, 2)
+                break
+        else:
+            if size == 1:
+                break
+            parts = min(parts * 2, len(items))
+    return list(items)
+
+
+def write_record(life: Life, world: World, path: Path) -> None:
+    """Write the record of a life, whatever became of its own, on a sound disk."""
+    context = RecordContext(life.started_at, {pod.uid: pod for pod in world.pods})
+    recorder = Recorder(RecordWriter.open(path), context)
+    recorder.begin(make_header((), "faulty", life.config, {}, show_secrets=False))
+    engine, count, now = Engine(life.config, life.started_at), 0, life.started_at
+    for item, now in life.inputs:  # the last one is used
+        recorder.note_input(item, now, count)
+        turn = engine.advance(now) if item is None else engine.submit(item, now)
+        recorder.consume(turn.entries)
+        count += len(turn.entries)
+    recorder.end("left", 0, now)
