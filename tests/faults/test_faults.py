@@ -16,8 +16,8 @@ from tests.faults.judging import judged
 from tests.faults.session import World, run_world
 from tests.faults.shrink import _least, shrink, write_record
 
-SEEDS = 1000
-"""As many worlds take a minute or two on two cores."""
+SEEDS = 900
+"""As many worlds take less than two minutes on two cores."""
 
 
 @pytest.mark.parametrize(
