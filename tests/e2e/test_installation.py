@@ -37,6 +37,7 @@ IN_A_RELEASE = (
     "action.yml",
     "Containerfile",
     "packaging/k9s/plugins.yaml",
+    "packaging/grafana/probes.json",
 )
 CHECK_SCHEMA = (sys.executable, "-m", "check_jsonschema")
 KREW_SCHEMA = {

@@ -153,6 +153,24 @@ def test_each_rule_fires_when_it_should_and_never_in_a_healthy_run(
 
 
 @pytest.mark.prometheus
+def test_workloads_of_one_name_are_told_apart_by_their_namespaces(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "both.yaml"
+    path.write_text(
+        "---\n".join(
+            POD.format(kind="Deployment", more=more) for more in ("", "namespace: shop")
+        )
+    )
+    printed = []
+    for form in ("groups", "tests"):
+        assert run(["rules", "-f", str(path), "-o", form]) == 0
+        printed.append(capsys.readouterr().out)
+
+    assert promtool(tmp_path, *printed) == ""
+
+
+@pytest.mark.prometheus
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

@@ -34,9 +34,10 @@ class _RulesManifests(ManifestOptions):
 
 
 class _WorkloadRules(Struct, frozen=True):
-    """The rules of one workload."""
+    """The rules of one workload; without a namespace they are for any."""
 
     loaded: LoadedPod
+    namespace: str | None
     rules: Sequence[ProbeRule]
     left_out: Sequence[LeftOutRule]
 
@@ -141,17 +142,20 @@ def _workload_rules(
 ) -> Iterator[_WorkloadRules]:
     names = Counter(_name(loaded) for loaded in manifests.loaded)
     for loaded in manifests.loaded:
-        is_named = bool(namespace) or bool(loaded.object.namespace)
+        is_named = bool(
+            namespace or loaded.object.namespace or names[_name(loaded)] > 1
+        )
         made = list(
             RuleMaker(
                 loaded,
                 files.rules,
                 scrape,
-                has_namespace=is_named or names[_name(loaded)] > 1,
+                has_namespace=is_named,
             ).make()
         )
         yield _WorkloadRules(
             loaded,
+            loaded.pod.namespace if is_named else None,
             [each for each in made if isinstance(each, ProbeRule)],
             [each for each in made if isinstance(each, LeftOutRule)],
         )
@@ -162,7 +166,9 @@ def _name(loaded: LoadedPod) -> tuple[str, str]:
 
 
 def _labels(each: _WorkloadRules, rule: ProbeRule) -> dict[str, str]:
+    own = {} if each.namespace is None else {"namespace": each.namespace}
     return {
+        **own,
         "severity": "warning",
         "container": rule.container.name,
         "probe": rule.probe_type.value.lower(),
