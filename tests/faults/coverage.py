@@ -6,9 +6,8 @@ from collections import Counter
 
 from probetui.analysis.causes.answer import explain
 from probetui.analysis.causes.kinds import CauseKind
-from probetui.analysis.container_history import SessionHistory
 from probetui.kubelet.journal import ContainerEntry, StateEntry
-from tests.faults.rules import instants_of
+from tests.faults.rules import pasts_of
 from tests.faults.session import Life, World
 
 CAUSE = "cause: "
@@ -34,11 +33,7 @@ def covered(world: World) -> Counter[str]:
 def _causes(life: Life, world: World) -> Counter[str]:
     counts: Counter[str] = Counter()
     pods = {pod.uid: pod for pod in world.pods}
-    read, past = 0, SessionHistory(())
-    for now in instants_of(life):
-        entries = [entry for entry in life.journal if entry.at <= now]
-        past.add_entries(entries[read:], read)
-        read = len(entries)
+    for now, past, _ in pasts_of(life):
         for pod in world.pods:
             for container in pod.all_containers():
                 answer = explain(pod, container, past, now, life.config.rules, pods)

@@ -69,6 +69,7 @@ class Fates:
 
     Attributes:
         are_kind: every call is prompt.
+        weights: how often a call has which fate.
         counts: how many calls had which fate, by the call's name.
         away: the error of every call while the daemon is away, else empty.
     """
@@ -81,6 +82,7 @@ class Fates:
         self._schedule = schedule or Schedule()
         self._restarted = asyncio.Event()
         self.are_kind = False
+        self.weights = dict(_WEIGHTS)
         self.away = ""
         self.counts: Counter[tuple[str, Fate]] = Counter()
 
@@ -123,7 +125,9 @@ class Fates:
         raise ContainerRuntimeError("connection reset by peer", unreachable=True)
 
     def _draw(self, name: str) -> Fate:
-        fate = self._random.choices(list(_WEIGHTS), weights=list(_WEIGHTS.values()))[0]
+        fate = self._random.choices(list(Fate), [self.weights[fate] for fate in Fate])[
+            0
+        ]
         is_fault = fate is not Fate.PROMPT
         if is_fault and not self._schedule.allows(f"{name}: {fate}", self._clock.now()):
             return Fate.PROMPT
