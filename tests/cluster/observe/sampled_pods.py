@@ -37,6 +37,7 @@ from probetui.engine.engine import Engine
 from probetui.engine.inputs import DeletePod, SetPods
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeType
+from probetui.k8s.status import ContainerStatus, Terminated
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import RunProbe
 from probetui.kubelet.journal import (
@@ -91,12 +92,14 @@ class Story(Struct):
         restarts: when the restart counter had which value.
         ready: when it became ready, or ceased to be so.
         process_starts: when the kubelet was started.
+        ends: when a status first had an end, when that was, and the exit code.
     """
 
     pod: Pod
     ticks: dict[ProbeType, list[tuple[float, bool, bool]]] = field(default_factory=dict)
     restarts: list[tuple[float, int]] = field(default_factory=list)
     ready: list[tuple[float, bool]] = field(default_factory=list)
+    ends: list[tuple[float, float, int]] = field(default_factory=list)
     process_starts: list[float] = field(default_factory=lambda: [0.0])
     ended_at: dict[ProbeType, float] = field(default_factory=dict)
     deleted_at: float = math.inf
@@ -285,6 +288,7 @@ def _read(story: Story, journal: Sequence[JournalEntry]) -> None:
                 if status.restart_count != restarts:
                     restarts = status.restart_count
                     story.restarts.append((seconds, restarts))
+                _read_ends(story, status, seconds)
                 if status.ready is not is_ready:
                     is_ready = status.ready
                     story.ready.append((seconds, is_ready))
@@ -292,6 +296,14 @@ def _read(story: Story, journal: Sequence[JournalEntry]) -> None:
                 story.gone_at = seconds
             case _:
                 pass
+
+
+def _read_ends(story: Story, status: ContainerStatus, seconds: float) -> None:
+    for state in (status.last_state, status.state):
+        if isinstance(state, Terminated) and state.finished_at is not None:
+            ended_at = (state.finished_at - START).total_seconds() // 1
+            if not story.ends or story.ends[-1][1] < ended_at:
+                story.ends.append((seconds, ended_at, state.exit_code))
 
 
 def sampled(

@@ -23,6 +23,13 @@ from probetui.cli.store_options import (
 )
 from probetui.cluster.observe.inputs import ObservedInput, ObservedInputEncoder
 from probetui.cluster.observe.observation import ClusterObservation
+from probetui.cluster.observe.sampled_container import (
+    NO_COUNTERS,
+    NO_RESTARTS,
+    NO_SETTINGS,
+    OTHER_SETTINGS,
+    bound_container,
+)
 from probetui.cluster.prometheus.client import StoreClient
 from probetui.cluster.prometheus.fleet import FleetQuery, FleetStore, StoredContainer
 from probetui.cluster.prometheus.past import StoredPod, past_inputs, stored_pod
@@ -46,6 +53,7 @@ _AFTER = timedelta(minutes=3)
 _MINUTE = timedelta(minutes=1)
 _SLACK = timedelta(seconds=5)
 _MOST_PARTS = 3
+_TOLD = frozenset({NO_COUNTERS, NO_RESTARTS, NO_SETTINGS, OTHER_SETTINGS})
 _ENDED = "the store's samples end here"
 
 
@@ -115,7 +123,7 @@ def past_record(named: NamedContainer, options: WhyOptions) -> Iterator[PastReco
     with told_queries(clock, explains=options.explain_queries) as tell:
         client.on_query = tell.tell
         stored = asyncio.run(_read(client, query, Notes(quiet=False)))
-    pods = _pods(stored, manifested, named)
+    pods = _pods(stored, manifested, named, Notes(quiet=False))
     with TemporaryDirectory() as folder:
         target = options.record or str(Path(folder) / f"past.jsonl{SUFFIX}")
         writer = open_writer(target)
@@ -142,9 +150,15 @@ async def _read(
 
 
 def _pods(
-    stored: Sequence[StoredContainer], manifested: Manifested, named: NamedContainer
+    stored: Sequence[StoredContainer],
+    manifested: Manifested,
+    named: NamedContainer,
+    notes: Notes,
 ) -> list[StoredPod]:
-    """Return the pods that containers are of: of one name, one after the other."""
+    """Return the pods that containers are of: of one name, one after the other.
+
+    What the samples lack, or do not fit, is noted.
+    """
     namespaces = sorted({each.name.namespace for each in stored})
     if len(namespaces) > 1:
         raise UsageError(
@@ -157,6 +171,10 @@ def _pods(
     pods = []
     for containers in of_pods.values():
         settings = [manifested.settings(each) for each in containers]
+        for each, own in zip(containers, settings, strict=True):
+            for doubt in bound_container(each.samples, own).doubts:
+                if doubt in _TOLD:
+                    notes.warning(f"{each.name.container}: {doubt}")
         known = next((each for each in settings if each is not None), None)
         if known is not None:
             pods.append(stored_pod(containers, known))

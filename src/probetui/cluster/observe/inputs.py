@@ -66,13 +66,12 @@ class CountersPolled(Kind, frozen=True):
 class RestartsBounded(Kind, frozen=True):
     """How often a container may have been restarted at the results polled next.
 
-    It is sent for containers whose polls are samples of a store: these are seldom, so
-    that their worker is followed by its results and restarts alone. Both are None if
+    It comes before each poll of a worker whose polls are samples of a store: these are
+    seldom, so that it is followed by its results and restarts alone. Both are None if
     the restarts are not known.
     """
 
-    pod_uid: str
-    container_name: str
+    key: ProbeKey
     least: int | None
     most: int | None
 

@@ -159,9 +159,9 @@ class ClusterObservation:
                 self._apply_event(item, now)
             case CountersPolled():
                 self._apply_counters(item, now)
-            case RestartsBounded(uid):
-                if (observed := self._pods.get(uid)) is not None:
-                    observed.bound_restarts(item)
+            case RestartsBounded(key):
+                if (observed := self._pods.get(key.pod_uid)) is not None:
+                    observed.bound_restarts(item, now)
             case _:
                 self._apply_contact(item, now)
 

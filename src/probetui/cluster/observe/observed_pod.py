@@ -272,17 +272,17 @@ class ObservedPod:
             likely = bounds[0] + (bounds[1] - bounds[0]) / 2
             self._record_sampled_kill(container, SampledKill(by, likely, *bounds))
 
-    def bound_restarts(self, item: RestartsBounded) -> None:
-        """Bound the restarts of a container whose polls are samples of a store."""
-        container = self._containers.get(item.container_name)
-        if container is None:
+    def bound_restarts(self, item: RestartsBounded, now: datetime) -> None:
+        """Bound the restarts of a container at a sample of a store."""
+        container = self._containers.get(item.key.container_name)
+        probe = container and container.probes.get(item.key.probe_type)
+        if not container or not probe:
             return
         bounds = None
         if item.least is not None and item.most is not None:
             bounds = Bounds(item.least, item.most)
             container.has_restarts = True
-        for probe in container.probes.values():
-            probe.bound_restarts(bounds)
+        probe.bound_restarts(bounds, now)
 
     def lose_counters(self, reason: str) -> None:
         """Record that the kubelet's counters cannot be read."""

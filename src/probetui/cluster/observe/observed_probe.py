@@ -92,6 +92,7 @@ class ObservedProbe:
         self._possible_since: list[datetime] = []
         self._failed: deque[CountedTicks] = deque(maxlen=HISTORY)
         self._has_missed = False
+        self._sampled_at: datetime | None = None
 
     @property
     def worker(self) -> Worker:
@@ -144,15 +145,21 @@ class ObservedProbe:
             if counted.earliest <= ended_at + _SECOND
             and (since is None or counted.latest >= since)
         )
-        is_known = self._is_counted and not self._has_missed
+        is_known = (
+            self._is_counted
+            and not self._has_missed
+            and self._sampled_at is not None
+            and self._sampled_at >= ended_at + _SECOND
+        )
         needed = 1 if since is None else self.worker.threshold(Result.FAILURE)
         return self.is_sampled and (failures >= needed or not is_known)
 
     # -- inputs
 
-    def bound_restarts(self, restarts: Bounds | None) -> None:
-        """Bound the restarts of the container at the results polled next."""
+    def bound_restarts(self, restarts: Bounds | None, now: datetime) -> None:
+        """Bound the restarts of the container at the results polled now."""
         self.is_sampled = True
+        self._sampled_at = now
         self._run.restarts = restarts
 
     def begin_instance(self, container_id: ContainerID) -> None:

@@ -127,7 +127,7 @@ def _polls(container: StoredContainer, stored: StoredPod) -> Iterator[_Due]:
             bounds = restarts.between(max(before.at, samples.since), at)
             least, most = (None, None) if bounds is None else bounds
             late = at + ANSWER_SECONDS
-            bound = RestartsBounded(name.uid, name.container, least, most)
+            bound = RestartsBounded(key, least, most)
             yield _Due(late, _BOUNDS, bound)
             if before.counts is not None and scrape.is_same_process is False:
                 # The kubelet's process has ended in between: its counters, too.
@@ -165,10 +165,14 @@ def _pod_inputs(stored: StoredPod) -> Iterator[_Due]:
     yield _Due(begin, _FIRST, KubeletFound(node, stored.version))
     yield _Due(begin, _FIRST, PodSeen(pod, PodStatus(), node, is_news=False))
     for name, container in stored.containers.items():
+        own = pod.container(name)
         # That there are bounds says that its polls are samples.
         most = UNLIMITED if container.samples.restarts else None
-        least = None if most is None else 0
-        yield _Due(begin, _FIRST, RestartsBounded(pod.uid, name, least, most))
+        for kind in ProbeType:
+            if own is not None and own.probe(kind) is not None:
+                key = ProbeKey(pod.uid, name, kind)
+                bound = RestartsBounded(key, None if most is None else 0, most)
+                yield _Due(begin, _FIRST, bound)
     for at, status in changes:
         current[status.name] = status
         if at >= deleted_at and pod.deletion_requested_at is None:
