@@ -195,6 +195,12 @@ def _write(
 ) -> None:
     """Feed an observation, and write what it was fed and what it made of it."""
     begin, end = asked
+    inputs = sorted(
+        (timed for stored in pods for timed in past_inputs(stored)),
+        key=lambda timed: timed.at,
+    )
+    # Before that the store has nothing.
+    begin = max(begin, inputs[0].at)
     by_uid = {stored.pod.uid: stored.pod for stored in pods}
     mask = Mask(find_pod_secrets(by_uid.values()))
     recorder = Recorder(writer, RecordContext(started_at=begin, pods=by_uid, mask=mask))
@@ -209,10 +215,6 @@ def _write(
         recorder.note_input(json, now, sequence)
 
     observation.on_input = on_input
-    inputs = sorted(
-        (timed for stored in pods for timed in past_inputs(stored)),
-        key=lambda timed: timed.at,
-    )
     for at, item in inputs:
         while (due := observation.next_deadline()) is not None and due <= at:
             observation.check(due)

@@ -176,7 +176,7 @@ def _pod_inputs(stored: StoredPod) -> Iterator[_Due]:
     for at, status in changes:
         current[status.name] = status
         if at >= deleted_at and pod.deletion_requested_at is None:
-            instant = datetime.fromtimestamp(deleted_at, UTC)
+            instant = _second(deleted_at)
             pod = replace(pod, deletion_requested_at=instant)
         statuses = PodStatus(
             PodPhase.RUNNING,
@@ -233,7 +233,7 @@ def _container_statuses(
         ended = seen[-1] if seen else None
         status = _status(container, count, ended and (ended, owners[ended]))
         if isinstance(status.state, Running):
-            began = datetime.fromtimestamp(_began_at(container, count, seen_at), UTC)
+            began = _second(_began_at(container, count, seen_at))
             status = replace(status, state=Running(began), ready=is_ready)
         if status == was:
             continue
@@ -288,12 +288,17 @@ def _status(
     end = Terminated(
         code,
         seen.end.reason,
-        finished_at=datetime.fromtimestamp(seen.end.at or 0, UTC),
+        finished_at=_second(seen.end.at or 0),
         container_id=sampled_id(name.uid, name.container, owner),
     )
     if owner < count:
         return replace(status, last_state=end)
     return replace(status, state=end)
+
+
+def _second(at: float) -> datetime:
+    """Return an instant as statuses have it: in whole seconds, also in a record."""
+    return datetime.fromtimestamp(math.floor(at), UTC)
 
 
 def _time(sample: Sample) -> float:
