@@ -53,7 +53,7 @@ def test_what_is_missed_is_named() -> None:
     bad = gallery.Measures(0.2, 30, ["shop/web"], [], ["cut …"])
 
     assert bad.misses((120, 40), is_lesson=True) == [
-        "20% filled, not 40%",
+        "20% filled, not 43%",
         "name cut: shop/web",
         "cut beside an empty row: cut …",
     ]

@@ -81,7 +81,9 @@ def output_blocks(probe: ProbeSnapshot, view: View) -> Iterator[Line]:
 def output_block(tick: TickEntry, view: View) -> Iterator[Line]:
     """Yield when a probe ran, how it ended, and everything it printed."""
     stamp = view.times.stamp(tick.timing.started_at)
-    yield line(muted(f"probe #{tick.n}  {stamp}  "), *last_run_line(tick, view))
-    text = view.mask.text(output_text(tick.attempts[-1]))
-    for all_line in all_lines(text) or ["(no output)"]:
+    text = all_lines(view.mask.text(output_text(tick.attempts[-1])))
+    nothing = () if text else (muted("  no output"),)
+    heading = muted(f"probe #{tick.n}  {stamp}  ")
+    yield line(heading, *last_run_line(tick, view), *nothing)
+    for all_line in text:
         yield line(Span(f"{_MARGIN}{all_line}"))

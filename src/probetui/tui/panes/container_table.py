@@ -322,6 +322,13 @@ class ContainerTable(Pane):
             self.repaint()
 
     @property
+    def has_probes(self) -> bool:
+        """Whether any container has a probe, whatever the filter keeps."""
+        return any(
+            container.probes for pod in self._pods for container in pod.containers
+        )
+
+    @property
     def rows_unfolded(self) -> int:
         """The number of rows if all containers of several probes are unfolded."""
         several = (

@@ -385,6 +385,9 @@ _AFTER_TIME = 12
 
 _BELOW_CAUSE = 4
 
+_LEAST_FOR_ANSWER = 16
+"""Rows from which on the whole answer takes the place of the chain of causes."""
+
 
 class WhyPage(SubjectPage):
     """Why the container is as it is, as a chain of causes; or about the chosen tick.
@@ -398,6 +401,8 @@ class WhyPage(SubjectPage):
 
     def __init__(self) -> None:
         self.explain: Callable[[Subject, int], Sequence[Line]] | None = None
+        self.explain_in_full: Callable[[Subject], Sequence[Line]] | None = None
+        """Returns the answer of `w`, for a pane that has room for all of it."""
 
     def title(self, pane: SubjectPane) -> Line:
         subject = pane.subject
@@ -419,6 +424,13 @@ class WhyPage(SubjectPage):
 
             rows = trace_lines(subject, pane.view, pane.row_width, room)
             return [styled_line(row) for row in rows]
+        if (
+            self.explain_in_full is not None
+            and subject.cursor is None
+            and room >= _LEAST_FOR_ANSWER
+        ):
+            shown = pane.broken(self.explain_in_full(subject), _BELOW_CAUSE)
+            return shown[:room]
         chain: Sequence[Line] = ()
         if self.explain is not None and subject.cursor is None:
             chain = self.explain(subject, room)

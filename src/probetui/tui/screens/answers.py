@@ -92,11 +92,7 @@ class WhyScreen(ActionScreen, inherit_bindings=False):
                 line(strong("Why")), EMPTY, [line("No container selected.")]
             )
             return
-        explanations = explain_container(
-            self._why_context(subject),
-            subject.tick,
-            is_tick_chosen=subject.cursor is not None,
-        )
+        explanations = explanations_about(subject, self.ui_state.view_model)
         commands = (shown.command for shown in explanations if shown.command)
         self._command = next(commands, "")
         name = container_title(subject, self.ui_state.view_model.view)
@@ -111,24 +107,46 @@ class WhyScreen(ActionScreen, inherit_bindings=False):
     def action_close(self) -> None:
         self.dismiss()
 
-    def _why_context(self, subject: Subject) -> WhyContext:
-        pod, view_model = subject.pod, self.ui_state.view_model
-        return WhyContext(
+
+def why_context(subject: Subject, view_model: ViewModel) -> WhyContext:
+    """Return what the explanations of the selected container are made of."""
+    pod = subject.pod
+    return WhyContext(
+        pod.pod,
+        f"{pod.pod.name}/{subject.container.container.name}",
+        subject.container.container.name,
+        pod.status.pod_ip or view_model.past.pod_ip(pod.pod.uid),
+        subject.history,
+        view_model.view,
+        answer_about(subject, view_model),
+        last_endings(
             pod.pod,
-            f"{pod.pod.name}/{subject.container.container.name}",
-            subject.container.container.name,
-            pod.status.pod_ip or view_model.past.pod_ip(pod.pod.uid),
-            subject.history,
-            view_model.view,
-            answer_about(subject, view_model),
-            last_endings(
-                pod.pod,
-                subject.container.container,
-                view_model.past,
-                view_model.view.now,
-                view_model.view.rules,
-            ),
-        )
+            subject.container.container,
+            view_model.past,
+            view_model.view.now,
+            view_model.view.rules,
+        ),
+    )
+
+
+def explanations_about(
+    subject: Subject, view_model: ViewModel
+) -> Sequence[Explanation]:
+    """Return the explanations of the selected container and its tick."""
+    return explain_container(
+        why_context(subject, view_model),
+        subject.tick,
+        is_tick_chosen=subject.cursor is not None,
+    )
+
+
+def full_answer(subject: Subject, view_model: ViewModel) -> Sequence[Line]:
+    """Return the chain of causes, and the explanations of what led to it."""
+    explanations = explanations_about(subject, view_model)
+    chain = chain_about(subject, view_model, 2)
+    if not chain:
+        return [*_lines(explanations)]
+    return [*chain, EMPTY, *_lines(explanations[1:])]
 
 
 def answer_about(subject: Subject, view_model: ViewModel) -> WhyAnswer:

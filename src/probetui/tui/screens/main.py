@@ -49,6 +49,7 @@ from probetui.tui.screens.sizes import (
     BY_HEIGHT,
     BY_WIDTH,
     FRAMED,
+    WIDE,
     is_below,
     size_classes,
 )
@@ -185,10 +186,16 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         if not self._has_lanes:
             self._why_page.explain = None
             return
-        from probetui.tui.screens.answers import chain_about  # noqa: PLC0415
+        from probetui.tui.screens.answers import (  # noqa: PLC0415
+            chain_about,
+            full_answer,
+        )
 
         self._why_page.explain = lambda subject, room: chain_about(
             subject, self.ui_state.view_model, room
+        )
+        self._why_page.explain_in_full = lambda subject: full_answer(
+            subject, self.ui_state.view_model
         )
         self._why.repaint()
 
@@ -464,6 +471,12 @@ class MainScreen(ActionScreen, inherit_bindings=False):
             is_full = not layout.has_probes
             self.set_class(is_full, "-without-probes", update=self._is_styled)
             self.set_class(layout.has_trace, "-with-trace", update=self._is_styled)
+            has_output = self.ui_state.host.logs is not None
+            has_output = has_output or self._containers.has_probes
+            self.set_class(not has_output, "-without-output", update=self._is_styled)
+            if not has_output and self.app.size.width >= WIDE:
+                # Why and the events beside it have all that is left.
+                rows = f"{rows.rsplit(' ', 2)[0]} 1fr"
         if rows != self._grid_rows:
             # None where the screen is being composed, or closed: a snapshot may come
             # after its panes have gone.
@@ -484,7 +497,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         if self._lanes_page.has_lanes is is_unfolded:
             self._lanes_page.has_lanes = not is_unfolded
             self._ticks.repaint()
-        has_lanes = not table.unfolds_all
+        has_lanes = table.has_probes and not table.unfolds_all
         return lane_rows(*size, table.listed_rows, probes, has_lanes=has_lanes)
 
     @property
@@ -601,7 +614,7 @@ def lane_rows(
     room = height - 2 - taken - card - why - of_probes - _LEAST_EVENTS
     # Whatever is selected, or the rows would move with the selection.
     with_one = room + of_probes - LEAST_OF_PROBES - 1
-    if has_lanes and _LEAST_FOR_ALL <= height < _LEAST_FOR_FRAMES and wanted > with_one:
+    if _LEAST_FOR_ALL <= height < _LEAST_FOR_FRAMES and wanted > with_one:
         room += of_probes - (_FIVE_EVENTS - _LEAST_EVENTS)
         of_probes = 0
     listed = max(min(wanted, room), LINES_AROUND + 1)
