@@ -226,10 +226,15 @@ class Ownership(CriOwnership):
         self._engine_of_things = engine
         self._calls = client
 
-    async def _ids_created_with(self, nonce: str) -> list[str]:
+    async def _ids_created_with(self, nonce: str, name: str) -> list[str]:
         async def look() -> list[str]:
             things = self._engine_of_things.things
-            return [one for one, thing in things.items() if thing.nonce == nonce]
+            made = (nonce, name)
+            return [
+                one
+                for one, thing in things.items()
+                if (thing.nonce, thing.name) == made
+            ]
 
         return await self._calls.decide("list things", look)
 

@@ -33,6 +33,7 @@ FIRST, SEEDS = 20_000, 800
         pytest.param(10, id="a disk that does not cut off what it half wrote"),
         pytest.param(63, id="a disk that tells only at the end"),
         pytest.param(11358, id="a wall clock that is set back before a start"),
+        pytest.param(20466, id="a label that somebody copied before the answer"),
         pytest.param(300, id="a lease of which the daemon did not tell"),
         pytest.param(100, id="a compressed record whose end was not written"),
     ],

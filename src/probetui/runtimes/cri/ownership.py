@@ -45,7 +45,7 @@ class CriOwnership(EngineOwnership):
             cri_id = await make({NONCE: nonce, MADE_BY: user_and_host()})
         except CriStatusError:
             # A failed RunPodSandbox may leave a sandbox that is not ready.
-            ids = await self._ids_created_with(nonce)
+            ids = await self._ids_created_with(nonce, name)
             if not ids:
                 self._ledger.withdraw(nonce)
             for cri_id in ids:
@@ -54,24 +54,37 @@ class CriOwnership(EngineOwnership):
         self._ledger.made(nonce, cri_id)
         return cri_id
 
-    async def _ids_created_with(self, nonce: str) -> list[str]:
-        """Return the IDs of the objects that were created with a nonce."""
+    async def _ids_created_with(self, nonce: str, name: str) -> list[str]:
+        """Return the IDs of the objects that were created with a nonce, for a name.
+
+        Anybody may copy a label meanwhile.
+        """
         sandboxes, containers = await list_labelled(self._client, NONCE, nonce)
-        ids = [sandbox.id for sandbox in sandboxes]
-        return ids + [container.id for container in containers]
+        named = [(sandbox.id, _name_of_sandbox(sandbox)) for sandbox in sandboxes]
+        named += [(listed.id, _name_of_container(listed)) for listed in containers]
+        return [cri_id for cri_id, own_name in named if own_name == name]
 
     def is_sandbox_ours(self, listed: cri.PodSandbox) -> bool:
         """Return whether we made a sandbox in the runtime's list."""
-        name = sandbox_name(
-            pod_name_from_labels(listed.labels).uid, listed.metadata.attempt
-        )
-        return self._ledger.owns(listed.id, name, listed.labels.get(NONCE, ""))
+        nonce = listed.labels.get(NONCE, "")
+        return self._ledger.owns(listed.id, _name_of_sandbox(listed), nonce)
 
     def is_container_ours(self, listed: cri.Container) -> bool:
         """Return whether we made a container in the runtime's list."""
-        pod, own = pod_name_from_labels(listed.labels), listed.metadata
-        name = container_name(pod.uid, own.name, own.attempt)
-        return self._ledger.owns(listed.id, name, listed.labels.get(NONCE, ""))
+        nonce = listed.labels.get(NONCE, "")
+        return self._ledger.owns(listed.id, _name_of_container(listed), nonce)
+
+
+def _name_of_sandbox(listed: cri.PodSandbox) -> str:
+    """Return the name of a sandbox in the ledger."""
+    uid = pod_name_from_labels(listed.labels).uid
+    return sandbox_name(uid, listed.metadata.attempt)
+
+
+def _name_of_container(listed: cri.Container) -> str:
+    """Return the name of a container in the ledger."""
+    pod, own = pod_name_from_labels(listed.labels), listed.metadata
+    return container_name(pod.uid, own.name, own.attempt)
 
 
 async def list_labelled(
