@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -19,7 +20,6 @@ from probetui.k8s.service import Service
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
 from probetui.manifest import workloads
 from probetui.manifest.admission import Classes, admit
-from probetui.manifest.alert_rules import StoredRule, find_rules
 from probetui.manifest.config_objects import KINDS, ConfigObjectReader
 from probetui.manifest.draft import (
     PodDraft,
@@ -55,6 +55,9 @@ from probetui.manifest.validation.references import (
 from probetui.manifest.workloads import ListObject, OtherObject, WorkloadObject
 from probetui.manifest.yaml.nodes import MapNode, YamlDocument, YamlNode, join_path
 from probetui.manifest.yaml.parser import SourceFile, parse_yaml
+
+if TYPE_CHECKING:
+    from probetui.manifest.alert_rules import StoredRule
 
 CASES_RULE = "test-cases"
 """The rule of the note about a document with cases of `probetui test`."""
@@ -190,9 +193,11 @@ class _ManifestReader(Struct):
             return
         if self.classes.add(other):
             return
+        # Imported late, like the next one: most files have none.
+        from probetui.manifest.alert_rules import find_rules  # noqa: PLC0415
+
         self.stored_rules += find_rules(other.node, path)
         if other.kind == "Service":
-            # Imported late: most files have none.
             from probetui.manifest.services import read_service  # noqa: PLC0415
 
             service = read_service(other, self.namespace, self.namespace_suffix)
@@ -248,6 +253,9 @@ def _case_document(root: YamlNode) -> Problem:
 def _rule_file(root: YamlNode) -> tuple[StoredRule, ...]:
     """Return the rules of a document that has nothing else; an object has a kind."""
     if isinstance(root, MapNode) and root.get("kind") is None:
+        # Late, too.
+        from probetui.manifest.alert_rules import find_rules  # noqa: PLC0415
+
         return find_rules(root)
     return ()
 

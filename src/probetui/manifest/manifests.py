@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -13,10 +14,12 @@ from probetui.k8s.probe import ProbeType
 from probetui.k8s.service import Service
 from probetui.k8s.status import PodCondition
 from probetui.k8s.volume import ConfigObject
-from probetui.manifest.alert_rules import StoredRule
 from probetui.manifest.problem import Position, Problem, Severity
 from probetui.manifest.workloads import WorkloadObject
 from probetui.manifest.yaml.parser import SourceFile
+
+if TYPE_CHECKING:
+    from probetui.manifest.alert_rules import StoredRule
 
 
 class FieldValidation(StrEnum):
