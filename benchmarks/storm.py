@@ -111,7 +111,9 @@ class Storm:
 
     def _docker(self) -> Engine:
         own = self.folder / "docker"
-        command = ["dockerd", "-H", self.docker_socket, "--bridge=none"]
+        # In the machine's network it would remove the bridge of the Docker there.
+        command = ["unshare", "--net", "dockerd", "-H", self.docker_socket]
+        command += ["--bridge=none"]
         command += ["--iptables=false", f"--data-root={own}/root"]
         command += [f"--exec-root={own}/run", f"--pidfile={own}/pid"]
         own.mkdir()
