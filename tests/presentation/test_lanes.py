@@ -18,8 +18,8 @@ from probetui.analysis.lanes import (
     LaneAxis,
     LaneCell,
     Lanes,
-    Latency,
     ProbeLane,
+    TimedRun,
     worst,
 )
 from probetui.engine.snapshot import Snapshot
@@ -256,9 +256,9 @@ def test_of_several_latencies_in_a_cell_the_longest_is_drawn() -> None:
     axis = LaneAxis.around(NOW, 5.0, WIDTH)
     now = NOW.timestamp()
     known = [
-        Latency(now - 1e6, 9.0, is_failure=True),
-        Latency(now - 0.2, 0.5, is_failure=False),
-        Latency(now - 0.1, 0.25, is_failure=True),
+        TimedRun(now - 1e6, 9.0, is_failure=True),
+        TimedRun(now - 0.2, 0.5, is_failure=False),
+        TimedRun(now - 0.1, 0.25, is_failure=True),
     ]
 
     slowest = slowest_probes(known, axis, 1)

@@ -256,7 +256,7 @@ class _Stretch(Struct, gc=False):
         )
 
 
-class Latency(NamedTuple):
+class TimedRun(NamedTuple):
     """When a probe ran, for how many seconds, and whether it failed."""
 
     at: float
@@ -297,11 +297,11 @@ class ProbeLane:
         if len(self._stretches) > MOST_STRETCHES:
             del self._stretches[: MOST_STRETCHES // 10]
 
-    def latencies(self, most: int = MOST_LATENCIES) -> list[Latency]:
+    def latencies(self, most: int = MOST_LATENCIES) -> list[TimedRun]:
         """Return how long the newest probes took, the oldest first."""
         newest = self._latencies[-2 * most :]
         return [
-            Latency(at, abs(seconds), copysign(1, seconds) < 0)
+            TimedRun(at, abs(seconds), copysign(1, seconds) < 0)
             for at, seconds in zip(newest[::2], newest[1::2], strict=True)
         ]
 
@@ -627,7 +627,7 @@ class Lanes(Struct):
             own[index] = _worse(own[index], cell)
         return ContainerLanes(own, past)
 
-    def latencies(self, key: ProbeKey, most: int = MOST_LATENCIES) -> list[Latency]:
+    def latencies(self, key: ProbeKey, most: int = MOST_LATENCIES) -> list[TimedRun]:
         """Return how long the newest runs of a probe took, the oldest first."""
         return self._probe(key).latencies(most)
 

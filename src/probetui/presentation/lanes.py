@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from probetui.analysis.lanes import CellKind, LaneAxis, LaneCell, Latency
+from probetui.analysis.lanes import CellKind, LaneAxis, LaneCell, TimedRun
 from probetui.durations import format_age
 from probetui.engine.snapshot import ProbeSnapshot
 from probetui.k8s.probe import ProbeType
@@ -274,7 +274,7 @@ class LatencyCell(Struct, frozen=True):
 
 
 def slowest_probes(
-    latencies: Iterable[Latency], axis: LaneAxis, timeout_seconds: int
+    latencies: Iterable[TimedRun], axis: LaneAxis, timeout_seconds: int
 ) -> list[LatencyCell | None]:
     """Return the longest latency in each cell of an axis, None where nothing probed."""
     slowest: list[LatencyCell | None] = [None] * axis.width
