@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -302,6 +302,13 @@ _SYNC = 2 * _SECOND
     container=containers,
     share=st.floats(0, 0.9),
     version=st.sampled_from(["1.20", "1.32", "1.36"]),
+)
+@example(
+    container=a_container(
+        readiness_probe=replace(a_probe(period_seconds=3), success_threshold=2)
+    ),
+    share=0.0,
+    version="1.32",
 )
 @settings(max_examples=30, deadline=None)
 def test_a_simulated_kubelet_keeps_to_the_times_of_a_start(

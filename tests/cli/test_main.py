@@ -110,7 +110,7 @@ def test_the_help_of_a_command_lists_its_common_options(
 def test_a_command_with_few_options_lists_them_all(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert "--log-level" in listed_options(capsys, "why", "--help")
+    assert "--log-level" in listed_options(capsys, "logs", "--help")
 
 
 def test_a_lesson_has_no_options_of_engines(capsys: pytest.CaptureFixture[str]) -> None:

@@ -37,13 +37,9 @@ from tests.faults.session import Life, World
 _NO_ENTRIES = ("session", "input", "rewind", "end")
 _ASKED_EACH = timedelta(seconds=19)
 _NO_TIME = timedelta()
-_UNSAID = (
-    "nothing is known to keep it",
-    "it is not ready, and the answer is ready",
-)
+_UNSAID = ("nothing is known to keep it",)
 """A call that is not answered is in no journal. `why` can only say that the kubelet has
-not come to a container, and knows not that it makes no status of a probe's success, as
-in the worlds 106, 127 and 20045."""
+not come to a container."""
 
 
 def broken_rules(world: World) -> list[str]:

@@ -26,6 +26,7 @@ FIRST, SEEDS = 20_000, 800
         pytest.param(0, id="0"),
         pytest.param(19, id="an instance that had ended before us"),
         pytest.param(310, id="two containers of which each waits for the other"),
+        pytest.param(106, id="ready by its probes, and not by its status"),
         pytest.param(623, id="a wait that the end before told of"),
         pytest.param(2397, id="two restarts at the longest back-off"),
         pytest.param(367, id="two ends whose hooks did the same"),

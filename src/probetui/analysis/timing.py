@@ -180,8 +180,10 @@ def ready_after_start(container: Container, rules: KubeletRules) -> TimeRange | 
         tick = readiness.period_seconds * _SECOND
         first = TimeRange(max(first.least, up.least), max(first.most, up.most + tick))
     between = readiness.success_threshold - 1
+    # Each status of the start may trigger a probe out of turn.
+    shortest = 0 if rules.triggers_readiness else readiness.period_seconds
     return TimeRange(
-        first.least + between * readiness.period_seconds * _SECOND,
+        first.least + between * shortest * _SECOND,
         first.most
         + between * _longest_interval(readiness)
         + readiness.timeout_seconds * _SECOND,

@@ -83,6 +83,22 @@ def not_in_the_status(case: WhyCase) -> Cause | None:
     )
 
 
+def behind_in_the_status(case: WhyCase) -> Cause | None:
+    """Find a container that is ready by its probes and not by the pod's status.
+
+    A sync that takes long holds up the status, too.
+    """
+    if not case.is_in_status or case.is_ready:
+        return None
+    return case.cause(
+        CauseKind.NOT_SYNCED,
+        None,
+        running_sync(case),
+        probe=None if case.container.readiness_probe is None else ProbeType.READINESS,
+        evidence=Evidence(instance=case.last),
+    )
+
+
 def waits_for_probe(case: WhyCase) -> Cause | None:
     """Find the startup probe, or the readiness probe after it."""
     reason = case.not_ready
@@ -300,6 +316,7 @@ RUNNING: tuple[Row, ...] = (
     not_in_the_status,
     waits_for_probe,
     init_container_runs,
+    behind_in_the_status,
     other_probe_hangs,
     liveness_fails,
     another_container,

@@ -119,6 +119,11 @@ def _detail(cause: Cause) -> str:
 
 
 def _not_synced(cause: Cause, words: Words) -> str:
+    if cause.subject.probe is not None:
+        return (
+            f"{words.be} ready by its probes, and the kubelet {words.have} made no "
+            "status of that yet"
+        )
     if cause.evidence.instance is not None:
         runs = "ran" if words.is_past else "runs"
         return f"{runs}, and the kubelet {words.have} made no status of it yet"
