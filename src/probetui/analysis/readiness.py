@@ -22,6 +22,8 @@ from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.journal import TickEntry
 from probetui.kubelet.outcome import Result
 
+_IN_ORDER = (ProbeType.STARTUP, ProbeType.READINESS)
+
 
 class Obstacle(StrEnum):
     """What keeps a container from being ready; the names never change."""
@@ -51,15 +53,21 @@ class NotReady(Struct, frozen=True):
 
 
 def why_not_ready(
-    container: Container, ticks: Mapping[ProbeType, TickEntry]
+    container: Container,
+    ticks: Mapping[ProbeType, TickEntry],
+    *,
+    is_started: bool = False,
 ) -> NotReady | None:
     """Return why a container that runs is not ready, None if it is.
 
     Args:
         container: its definition.
         ticks: the last tick of each of its probes that ran one.
+        is_started: its status says that its startup probe has succeeded, which may
+            have been before the first tick that is known.
     """
-    for probe_type in (ProbeType.STARTUP, ProbeType.READINESS):
+    probe_types = (ProbeType.READINESS,) if is_started else _IN_ORDER
+    for probe_type in probe_types:
         probe, tick = container.probe(probe_type), ticks.get(probe_type)
         if probe is None or (tick is not None and tick.stored.after is Result.SUCCESS):
             continue
@@ -81,16 +89,26 @@ def instance_not_ready(
     pod_uid: str,
     container: Container,
     instance: ContainerInstance,
+    *,
+    is_started: bool = False,
 ) -> NotReady | None:
     """Return why an instance is not ready, or was not when its stop began."""
     until = None if instance.end is None else instance.end.at
     runs: dict[ProbeType, list[TickEntry]] = {}
-    for probe_type in (ProbeType.STARTUP, ProbeType.READINESS):
+    has_startup_ticks = False
+    for probe_type in _IN_ORDER:
         timeline = session.timeline(ProbeKey(pod_uid, container.name, probe_type))
+        if probe_type is ProbeType.STARTUP:
+            # In the startup window a status says started, and its probe goes on.
+            has_startup_ticks = bool(timeline.indexes)
         ran = _ran_backwards(timeline, instance.container_id, until)
         if run := _last_failures(ran):
             runs[probe_type] = run
-    reason = why_not_ready(container, {kind: run[0] for kind, run in runs.items()})
+    reason = why_not_ready(
+        container,
+        {kind: run[0] for kind, run in runs.items()},
+        is_started=is_started and not has_startup_ticks,
+    )
     if reason is None or reason.obstacle is not Obstacle.FAILED:
         return reason
     first = runs[reason.probe_type][-1]

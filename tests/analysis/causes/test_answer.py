@@ -27,6 +27,7 @@ from probetui.kubelet.effects import (
     RunPodSandbox,
     StartContainer,
 )
+from probetui.kubelet.journal import TickEntry
 from tests.analysis.causes.bench import STUBBORN, CauseBench, exits, kinds, takes
 from tests.builders import a_container, a_pod, a_probe, at
 from tests.drive.engine_bench import ERRS, FAILS, SUCCEEDS, always, probing
@@ -475,3 +476,22 @@ class TestDeletion:
 
         assert kinds(answer) == [Kind.WAITS_FOR_OLDER_POD]
         assert answer.now.subject.name == "web"
+
+
+def test_a_startup_probe_that_succeeded_before_the_session_is_not_waited_for() -> None:
+    container = a_container(startup_probe=EVERY_SECOND, liveness_probe=EVERY_SECOND)
+    bench = CauseBench(a_pod(container))
+    bench.run_until(20)
+    known = [
+        entry
+        for entry in bench.journal
+        if not (
+            isinstance(entry, TickEntry) and entry.key.probe_type is ProbeType.STARTUP
+        )
+    ]
+    past = SessionHistory(known)
+    past.add_entries(known, 0)
+
+    answer = explain(bench.pod, container, past, at(20), bench.rules)
+
+    assert kinds(answer) == [Kind.READY]

@@ -255,7 +255,10 @@ class WhyCase:
         last = self.last
         if last is None:
             return None
-        reason = instance_not_ready(self.past, self.pod.uid, self.container, last)
+        is_started = self.is_in_status and bool(self.status and self.status.started)
+        reason = instance_not_ready(
+            self.past, self.pod.uid, self.container, last, is_started=is_started
+        )
         is_readiness = reason is not None and reason.probe_type is ProbeType.READINESS
         if is_readiness and (self.is_plain_init or self.is_ready):
             return None
