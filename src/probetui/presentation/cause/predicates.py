@@ -654,6 +654,8 @@ def _sigterm_ignored(cause: Cause, words: Words) -> str:
     if hook is not None and hook.ended_at is not None:
         took = format_duration(hook.ended_at - hook.started_at)
         after = f" since the end of its preStop hook, which took {took}"
+    elif cause.since and (words.now or words.view.now) - cause.since < _SECOND:
+        return f"{words.be} being stopped"
     return (
         f"{words.be} being stopped, and {words.have} not ended"
         f"{words.lasted(cause.since)}{after}"
