@@ -206,6 +206,23 @@ class TestPolicies:
         assert len(bench.lifecycle_entries(LifecycleStep.STARTED)) == starts
         assert bench.snapshot.pods[0].status.phase is phase
 
+    def test_what_a_probe_killed_and_a_policy_ends_waits_for_no_restart(self) -> None:
+        pod = a_pod(
+            failing(period_seconds=1, failure_threshold=1), restart_policy=ON_FAILURE
+        )
+        bench = EngineBench(
+            pod, probing=FAILING, lives={"app": (InstanceBehavior(stop_code=0),)}
+        )
+
+        bench.run_until(60)
+
+        (ended,) = bench.snapshot.pods
+        (container,) = ended.containers
+        assert any(entry.waits for entry in bench.of(BackoffEntry))
+        assert ended.status.phase is PodPhase.SUCCEEDED
+        assert container.backoff is not None
+        assert container.backoff.until is None
+
     def test_a_pod_that_has_ended_keeps_its_containers(self) -> None:
         bench = EngineBench(a_pod(restart_policy=NEVER), lives={"app": CRASHES})
 

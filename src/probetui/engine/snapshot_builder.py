@@ -27,7 +27,13 @@ from probetui.engine.upcoming import predict_skip, upcoming
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import Probe, ProbeKey, ProbeType
 from probetui.k8s.runtime import ContainerID
-from probetui.k8s.status import ContainerStatus, PodStatus, Running
+from probetui.k8s.status import (
+    ContainerStatus,
+    PodPhase,
+    PodStatus,
+    Running,
+    Terminated,
+)
 from probetui.kubelet.effects import (
     CreateContainer,
     GetImageStatus,
@@ -61,6 +67,7 @@ from probetui.kubelet.journal import (
     UserEntry,
 )
 from probetui.kubelet.kubelet import Kubelet
+from probetui.kubelet.kuberuntime.restart import is_restarted_after
 from probetui.kubelet.pod_workers.pod_update import PodWorkerState
 from probetui.kubelet.runtime.turn import Turn
 from probetui.kubelet.runtime_health import NETWORK_NOT_READY, node_ready_message
@@ -262,7 +269,7 @@ class SnapshotBuilder:
                 if (probe := container.probe(kind)) is not None
             ),
             self._kubelet.runtime.lifecycle.stopping_of(container_id),
-            self._backoff(pod, container, own),
+            self._backoff(pod, container, status),
             self._kubelet.runtime.lifecycle.last_exit(pod.uid, container.name),
             frozen,
             self._overrides.breakpoints.points.of(Scope(pod.uid, container.name)),
@@ -282,20 +289,25 @@ class SnapshotBuilder:
         )
 
     def _backoff(
-        self, pod: Pod, container: Container, status: ContainerStatus | None
+        self, pod: Pod, container: Container, status: PodStatus
     ) -> BackoffSnapshot | None:
-        """Return the last back-off decision; a running container does not wait."""
+        """Return the last back-off decision, with its end while the container waits.
+
+        Quirk, kept: one that a probe has killed is started in the same sync, so that
+        there is a decision even if its exit code then is one without a restart.
+        """
         decision = self._kubelet.runtime.syncer.backoff_decisions.get(
             (pod.uid, container.name)
         )
         if decision is None:
             return None
+        waits = _may_wait(pod, container, status)
         return BackoffSnapshot(
             decision.window,
             decision.since,
-            None if _runs(status) else decision.until,
+            decision.until if waits else None,
             decision.next_window,
-            None if _runs(status) else decision.latest,
+            decision.latest if waits else None,
         )
 
     def _probe(
@@ -455,6 +467,15 @@ def _words(operation: Operation) -> str:  # noqa: C901, PLR0912  # one arm each
             return "removing a container"
         case RunHook(container=container):
             return f"hook of {container.name} runs"
+
+
+def _may_wait(pod: Pod, container: Container, status: PodStatus) -> bool:
+    """Return whether a container may wait for its restart."""
+    own = status.container(container.name)
+    if status.phase in {PodPhase.SUCCEEDED, PodPhase.FAILED} or _runs(own):
+        return False
+    ended = own.state if own is not None and isinstance(own.state, Terminated) else None
+    return ended is None or is_restarted_after(pod, container, ended.exit_code)
 
 
 def _runs(status: ContainerStatus | None) -> bool:
