@@ -21,6 +21,7 @@ import gc
 import logging
 import os
 import shutil
+import signal
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
@@ -48,6 +49,11 @@ pytest.register_assert_rewrite(
     "tests.runtimes.message_contract",
     "tests.runtimes.volume_contract",
 )
+
+# What a shell starts in the background ignores interrupts, and so would each program
+# that a test starts and interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A developer's run looks at some examples, CI at Hypothesis' own number of them. How
 # long an example takes says nothing of it where a machine is busy.

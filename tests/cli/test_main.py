@@ -783,9 +783,6 @@ def test_pods_to_remove_are_named_or_in_a_file_not_both(
 INTERRUPTED_WHILE_IMPORTING = """
 import os, signal, sys
 
-# A shell has what it starts in the background ignore it.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-
 class Interrupt:
     def find_spec(self, name, path, target=None):
         if name == "probetui.cli.main":
