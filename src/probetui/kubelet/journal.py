@@ -193,6 +193,11 @@ class TickEntry(Struct, frozen=True, gc=False):
         return TickAction.NONE
 
     @property
+    def is_observed(self) -> bool:
+        """Whether it was a kubelet's elsewhere, and is known from outside."""
+        return bool(self.gates) and self.gates[0].name == "source"
+
+    @property
     def routine(self) -> TickEntry:
         """The tick without what differs between ticks of a probe that find the same.
 

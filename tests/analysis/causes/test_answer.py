@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.analysis.causes.answer import explain
 from probetui.analysis.causes.kinds import CauseKind as Kind
@@ -19,6 +20,7 @@ from probetui.engine.inputs import DeletePod, ProbeStillRuns
 from probetui.k8s.environment import ConfigMapKeyRef
 from probetui.k8s.pod import Container, EnvVar, PullPolicy, RestartPolicy
 from probetui.k8s.probe import ExecAction, ProbeType
+from probetui.k8s.status import PodStatus, Running
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import (
     CreateContainer,
@@ -27,7 +29,7 @@ from probetui.kubelet.effects import (
     RunPodSandbox,
     StartContainer,
 )
-from probetui.kubelet.journal import TickEntry
+from probetui.kubelet.journal import Gate, StatusEntry, TickEntry
 from tests.analysis.causes.bench import STUBBORN, CauseBench, exits, kinds, takes
 from tests.builders import a_container, a_pod, a_probe, at
 from tests.drive.engine_bench import ERRS, FAILS, SUCCEEDS, always, probing
@@ -495,3 +497,39 @@ def test_a_startup_probe_that_succeeded_before_the_session_is_not_waited_for() -
     answer = explain(bench.pod, container, past, at(20), bench.rules)
 
     assert kinds(answer) == [Kind.READY]
+
+
+def test_what_a_kubelet_elsewhere_publishes_is_not_said_to_be_late() -> None:
+    container = a_container(readiness_probe=EVERY_SECOND)
+    bench = CauseBench(a_pod(container))
+    bench.run_until(20)
+    seen = [
+        replace(entry, gates=(Gate("source", "counters", passed=True),))
+        if isinstance(entry, TickEntry)
+        # As a store without kube-state-metrics has it.
+        else replace(entry, status=_without_readiness(entry.status))
+        if isinstance(entry, StatusEntry)
+        else entry
+        for entry in bench.journal
+    ]
+    past = SessionHistory(seen)
+    past.add_entries(seen, 0)
+
+    answer = explain(bench.pod, container, past, at(20), bench.rules)
+
+    assert kinds(answer) == [Kind.READY]
+    assert answer.now.since is None
+
+
+def _without_readiness(status: PodStatus) -> PodStatus:
+    """Return a status that has neither readiness nor starts."""
+    statuses = status.container_statuses or ()
+    return replace(
+        status,
+        container_statuses=tuple(
+            replace(own, ready=False, state=Running())
+            if isinstance(own.state, Running)
+            else own
+            for own in statuses
+        ),
+    )

@@ -345,6 +345,13 @@ class WhyCase:
         """Return the last tick that ran a probe of an instance, None if none did."""
         return next(self.ticks(probe_type, instance), None)
 
+    @property
+    def last_ticks(self) -> Iterator[TickEntry]:
+        """The last tick of each probe that ran one of the newest instance."""
+        if (last := self.last) is not None:
+            ticks = (self.last_tick(kind, last) for kind in ProbeType)
+            yield from filter(None, ticks)
+
     def ticks(
         self, probe_type: ProbeType, instance: ContainerInstance
     ) -> Iterator[TickEntry]:

@@ -20,6 +20,7 @@ from probetui.analysis.container_history import ContainerInstance
 from probetui.analysis.readiness import NotReady, Obstacle
 from probetui.analysis.timing import HELD_FOR
 from probetui.k8s.probe import ExecAction, ProbeType
+from probetui.k8s.status import Running
 from probetui.kubelet.journal import HookType, TickEntry, UnfinishedTickEntry
 from probetui.kubelet.outcome import ProbeResult, Result
 
@@ -86,9 +87,12 @@ def not_in_the_status(case: WhyCase) -> Cause | None:
 def behind_in_the_status(case: WhyCase) -> Cause | None:
     """Find a container that is ready by its probes and not by the pod's status.
 
-    A sync that takes long holds up the status, too.
+    A sync that takes long holds up the status, too. Of a kubelet elsewhere statuses
+    and results come by other ways: neither is late for the other there.
     """
     if not case.is_in_status or case.is_ready:
+        return None
+    if any(tick.is_observed for tick in case.last_ticks):
         return None
     return case.cause(
         CauseKind.NOT_SYNCED,
@@ -288,8 +292,10 @@ def another_container(case: WhyCase) -> Cause | None:
 
 def ready(case: WhyCase) -> Cause:
     """Return that nothing is wrong, and what only counts as a success."""
-    last = case.last
-    since = None if last is None else last.started_at
+    last, state = case.last, None if case.status is None else case.status.state
+    # One that ran before anybody looked was first seen at some time, not started then.
+    is_older = isinstance(state, Running) and state.started_at is None
+    since = None if last is None or is_older else last.started_at
     redirected = _redirected(case)
     return case.cause(
         CauseKind.READY, since, redirected, evidence=Evidence(instance=last)

@@ -233,8 +233,9 @@ def _container_statuses(
         ended = seen[-1] if seen else None
         status = _status(container, count, ended and (ended, owners[ended]))
         if isinstance(status.state, Running):
-            began = _second(_began_at(container, count, seen_at))
-            status = replace(status, state=Running(began), ready=is_ready)
+            began = _began_at(container, count, seen_at)
+            state = Running(None if began is None else _second(began))
+            status = replace(status, state=state, ready=is_ready)
         if status == was:
             continue
         at = seen_at + ANSWER_SECONDS
@@ -305,14 +306,23 @@ def _time(sample: Sample) -> float:
     return sample.at
 
 
-def _began_at(container: StoredContainer, count: int, seen_at: float) -> float:
-    """Return when an instance was started, or about when: before its end."""
+def _began_at(container: StoredContainer, count: int, seen_at: float) -> float | None:
+    """Return when an instance was started, or about when: before its end.
+
+    None if it may have run for long before the first sample.
+    """
     place = bisect_right(container.starts, seen_at, key=_time) - 1
     if place >= 0:
         return container.starts[place].value
     first = next(
         sample.at for sample in container.samples.restarts if sample.value == count
     )
+    created_at = container.samples.created_at or 0.0
+    if (
+        first == container.samples.restarts[0].at
+        and created_at < container.samples.since
+    ):
+        return None
     later = (
         at
         for seen in container.ends

@@ -372,7 +372,10 @@ def _being_deleted(cause: Cause, words: Words) -> str:
 
 
 def _ready(cause: Cause, words: Words) -> str:
-    return f"{words.be} up and ready; it was started{words.at(cause.since)}"
+    is_up = f"{words.be} up and ready"
+    if cause.since is None:
+        return is_up
+    return f"{is_up}; it was started{words.at(cause.since)}"
 
 
 def _running(cause: Cause, words: Words) -> str:

@@ -75,7 +75,7 @@ from probetui.presentation.probe.refusals import refusal_text
 from probetui.presentation.text.cells import all_lines
 from probetui.presentation.text.spans import Role
 from probetui.presentation.text.view import View
-from probetui.presentation.tick.report import is_observed, report_tick, run_count
+from probetui.presentation.tick.report import report_tick, run_count
 
 _IN_A_STATUS = {
     StateField.READY,
@@ -429,7 +429,7 @@ class _Threads(Struct):
             self.kill_tick = tick
         if tick.action in _CHANGES:
             self.change_tick = tick
-        if tick.result is not Result.FAILURE or not is_observed(tick):
+        if tick.result is not Result.FAILURE or not tick.is_observed:
             return None
         shown = self.of_a_probe(_observed(tick, names), tick)
         self.rows_of_ticks[tick.sequence] = shown.row

@@ -189,11 +189,6 @@ def run_count(tick: TickEntry) -> str:
     return count_text(tick.run.count, tick.run.doubt)
 
 
-def is_observed(tick: TickEntry) -> bool:
-    """Return whether a tick was a kubelet's elsewhere, and is known from outside."""
-    return bool(tick.gates) and tick.gates[0].name == "source"
-
-
 def report_tick(tick: TickEntry) -> TickReport:
     """Return what a tick did and what it led to, in words."""
     verdict = _verdict(tick)

@@ -36,7 +36,6 @@ from probetui.presentation.tick.report import (
     NOBODY_PROBED,
     TickEvent,
     blocking_gate,
-    is_observed,
     report_tick,
     run_count,
     skip_text,
@@ -212,7 +211,7 @@ def _facts(
                 "the probe took longer than its period"
             )
         yield TraceRow("next tick", line(view.times.stamp(next_at), muted(lost)))
-    label = "cluster shows" if is_observed(tick) else "in a cluster"
+    label = "cluster shows" if tick.is_observed else "in a cluster"
     yield TraceRow(label, line(report.cluster))
 
 

@@ -29,7 +29,6 @@ from probetui.presentation.tick.report import (
     NOBODY_PROBED,
     TickVerdict,
     blocking_gate,
-    is_observed,
     report_tick,
     skip_text,
     tick_event,
@@ -149,7 +148,7 @@ def _tick_sentences(tick: TickEntry, context: WhyContext) -> Iterator[str]:
         yield from _not_probed(tick, report.summary, context)
     else:
         yield from _probed(tick, context)
-    where = "The cluster shows" if is_observed(tick) else "In a cluster"
+    where = "The cluster shows" if tick.is_observed else "In a cluster"
     yield f"{where}: {report.cluster}."
     if tick.action in {TickAction.READY, TickAction.NOT_READY}:
         is_ready = tick.action is TickAction.READY
@@ -278,7 +277,7 @@ def _seen_predicate(attempt: Attempt, view: View) -> str:
 def source_sentences(tick: TickEntry, view: View) -> Iterator[str]:
     """Yield where a tick of a cluster is known from, and what cannot be known."""
     gates = {gate.name: view.safe(gate.value) for gate in tick.gates}
-    if not is_observed(tick):
+    if not tick.is_observed:
         return
     yield f"Known from the kubelet's {gates['source']}."
     if "order" in gates:
