@@ -179,6 +179,32 @@ def test_hostile_names_in_a_page_stay_text(capsys: pytest.CaptureFixture[str]) -
     assert "&lt;script&gt;alert(1)" in text
 
 
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        pytest.param((), "its restarts are not known", id="with notes"),
+        pytest.param(("-q",), "", id="quiet"),
+    ],
+)
+def test_why_without_kube_state_metrics_says_what_is_known(
+    manifest: str,
+    capsys: pytest.CaptureFixture[str],
+    more: tuple[str, ...],
+    says: str,
+) -> None:
+    counters = [_counter("successful", (30, 3), (60, 6), (90, 9), (120, 12))]
+    answer = stored_answer({**_NAMES, "pod_uid": "u"}, counters)
+    pod = "/".join(_NAMES.values())
+
+    with told_prometheus(answer) as url:
+        line = ["why", pod, "--prometheus", url, "--at", "1970-01-01T00:02:00Z"]
+        assert run([*line, "-f", manifest, *more]) == 0
+
+    told = capsys.readouterr()
+    assert told.out.splitlines()[0] == "web-7d9f8c6b5-x2x4z/app is up and ready"
+    assert says in told.err if says else told.err == ""
+
+
 def test_without_manifests_a_kill_is_only_possible(
     store: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -210,6 +236,7 @@ def test_a_store_that_is_not_there_is_an_error_without_credentials(
 
     err = capsys.readouterr().err
     assert "http://127.0.0.1:1/ cannot be asked" in err
+    assert "kubectl port-forward" in err
     assert "s3cret" not in err
 
 

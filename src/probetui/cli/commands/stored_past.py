@@ -112,6 +112,7 @@ def past_record(named: NamedContainer, options: WhyOptions) -> Iterator[PastReco
             "a store has no thresholds and periods: name the manifest of the pod "
             "with -f"
         )
+    notes = Notes(quiet=options.quiet)
     query = FleetQuery(
         begin.timestamp(),
         end.timestamp(),
@@ -122,8 +123,8 @@ def past_record(named: NamedContainer, options: WhyOptions) -> Iterator[PastReco
     client = StoreClient(access)
     with told_queries(clock, explains=options.explain_queries) as tell:
         client.on_query = tell.tell
-        stored = asyncio.run(_read(client, query, Notes(quiet=False)))
-    pods = _pods(stored, manifested, named, Notes(quiet=False))
+        stored = asyncio.run(_read(client, query, notes))
+    pods = _pods(stored, manifested, named, notes)
     with TemporaryDirectory() as folder:
         target = options.record or str(Path(folder) / f"past.jsonl{SUFFIX}")
         writer = open_writer(target)

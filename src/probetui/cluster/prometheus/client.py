@@ -200,6 +200,8 @@ class StoreClient:
         except (httpx2.HTTPError, OSError) as error:
             text = self._hide(str(error) or type(error).__name__)
             hint = ""
+            if isinstance(error, httpx2.ConnectError):
+                hint = "; `kubectl port-forward` makes one of a cluster reachable"
             if "CERTIFICATE_VERIFY_FAILED" in text:
                 hint = "; --prometheus-ca names the authority that signed it"
             raise StoreError(
