@@ -11,7 +11,7 @@ from probetui.analysis.timeline import Timeline
 from probetui.engine.snapshot import PodSnapshot
 from probetui.k8s.status import Waiting
 from probetui.kubelet.journal import ExitCause, StoppingSnapshot
-from probetui.kubelet.outcome import Attempt, ProbeResult
+from probetui.kubelet.outcome import Attempt, ProbeResult, Result
 from probetui.presentation.container.detail import Subject, choose_probe
 from probetui.presentation.container.headline import (
     headline_of,
@@ -131,6 +131,21 @@ def test_without_failures_the_meter_is_faint() -> None:
     meter, *_ = headline_rows(looking_at(demo("|ssss")), VIEW, 78, 1)
 
     assert all(span.is_faint for span in meter if span.text.strip())
+
+
+def test_failures_of_the_instance_before_do_not_fill_the_meter() -> None:
+    subject = looking_at(demo("|ssss"))
+    assert subject.probe is not None
+    probe = replace(
+        subject.probe,
+        last_result=Result.FAILURE,
+        result_run=0,
+        stored_result=Result.SUCCESS,
+    )
+
+    headline = headline_of(replace(subject, probe=probe), VIEW)
+
+    assert (headline.word, headline.filled) == ("HEALTHY", 0)
 
 
 def test_an_instant_of_the_past_stands_where_now_stood() -> None:

@@ -136,7 +136,9 @@ def headline_of(subject: Subject, view: View) -> Headline:
     if probe.last_run is None or not probe.worker_alive:
         return headline
     is_towards = is_running_towards_change(probe)
-    is_failing = probe.last_result is Result.FAILURE
+    # The last result may be that of the instance before.
+    result = probe.last_result if is_towards else probe.stored_result
+    is_failing = result is Result.FAILURE
     limit = threshold(probe, probe.last_result if is_towards else Result.FAILURE)
     run = probe.result_run if is_towards else limit if is_failing else 0
     role = (
