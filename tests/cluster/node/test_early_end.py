@@ -30,8 +30,8 @@ CHANGED_PODS = 5
 MERGE_PATCH = "application/merge-patch+json"
 _GRACE_SECONDS = 1
 
-MOST_SECONDS = 7
-"""5 after the second signal are wanted; the rest is for a machine that is busy."""
+SILENT_SECONDS = 10 * PATIENCE_SECONDS
+"""Longer than we wait: who ended did not wait for the answer."""
 
 
 async def start_node(kubeconfig: Path, *more: str) -> asyncio.subprocess.Process:
@@ -97,14 +97,11 @@ async def test_the_first_signal_ends_a_node_while_pods_pour_in_and_change(
         await until(lambda: len(server.store.list(PODS).items) > 20)
 
         process.send_signal(signal.SIGTERM)
-        began_at = asyncio.get_running_loop().time()
         async with asyncio.timeout(PATIENCE_SECONDS):
             _, printed = await process.communicate()
-        lasted = asyncio.get_running_loop().time() - began_at
         assert not flood.done()
         flood.cancel()
 
-        assert lasted < _GRACE_SECONDS + MOST_SECONDS
         assert process.returncode == 128 + signal.SIGTERM, printed.decode()
         assert not is_registered(server)
         assert not has_lease(server)
@@ -144,9 +141,14 @@ async def test_a_second_signal_ends_a_node_whose_server_answers_nothing(
     tmp_path: Path,
 ) -> None:
     is_silent = False
+    deleted: list[RequestInfo] = []
 
-    def fault(_info: RequestInfo, _request: HttpRequest) -> ServerFault | None:
-        return ServerFault(delay_seconds=PATIENCE_SECONDS) if is_silent else None
+    def fault(info: RequestInfo, _request: HttpRequest) -> ServerFault | None:
+        if not is_silent:
+            return None
+        if info.verb == "delete":
+            deleted.append(info)
+        return ServerFault(delay_seconds=SILENT_SECONDS)
 
     async with running_cluster(tmp_path) as (server, kubeconfig):
         server.api.fault = fault
@@ -157,18 +159,15 @@ async def test_a_second_signal_ends_a_node_whose_server_answers_nothing(
         is_silent = True
 
         process.send_signal(signal.SIGINT)
-        await asyncio.sleep(1)  # what the first signal begins is what is interrupted
+        await until(lambda: deleted)  # that of the first signal is interrupted
         process.send_signal(signal.SIGINT)
-        began_at = asyncio.get_running_loop().time()
         async with asyncio.timeout(PATIENCE_SECONDS):
             _, messages = await process.communicate()
-        lasted = asyncio.get_running_loop().time() - began_at
     Program(tmp_path).run("down", f"poured-{os.getpid()}-0")
 
     assert process.returncode == 128 + signal.SIGINT, messages.decode()
     assert "left running" in messages.decode()
     assert "may be left in the cluster" in messages.decode()
-    assert lasted < MOST_SECONDS
 
 
 def _phases(server: RunningServer) -> list[str]:
