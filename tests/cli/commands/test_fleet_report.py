@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from probetui.cli.commands import fleet_report
 from probetui.cli.commands.fleet import AskedTime
 from probetui.cli.main import run
 from probetui.cli.store_options import asked_time, past_instant
@@ -33,6 +34,9 @@ spec:
         livenessProbe: {httpGet: {port: 80}, periodSeconds: 10, failureThreshold: 3}
 """
 _NAMES = {"namespace": "shop", "pod": "web-7d9f8c6b5-x2x4z", "container": "app"}
+_FIRST_HOUR = ("--from", "1970-01-01T00:00:00Z", "--to", "1970-01-01T01:00:00Z")
+"""In which the samples of the store are."""
+
 _NOW = datetime(2026, 8, 31, 12, 0, tzinfo=UTC)
 
 
@@ -80,7 +84,8 @@ def manifest(tmp_path: Path) -> str:
 def test_a_kill_is_listed_with_its_numbers(
     store: str, manifest: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["fleet", "--prometheus", store, "-f", manifest, "-o", "json"]) == 0
+    line = ["fleet", "--prometheus", store, "-f", manifest, "-o", "json"]
+    assert run([*line, *_FIRST_HOUR]) == 0
 
     (container,) = json.loads(capsys.readouterr().out)
     assert container == {
@@ -93,6 +98,7 @@ def test_a_kill_is_listed_with_its_numbers(
         "not_ready_bounds": [0.0, 30.0],
         "used_of_timeout": None,
         "start_used_of_budget": None,
+        "failures": [3, *[0] * 23],
         "advice": "killed by its probe: ask why",
         "exact": True,
         "doubts": [],
@@ -107,6 +113,22 @@ def test_the_table_has_ranges_as_people_write_them(
     heading, line = capsys.readouterr().out.splitlines()
     assert heading.split()[:4] == ["NAMESPACE", "POD", "CONTAINER", "KILLS"]
     assert line.split()[:7] == [*_NAMES.values(), "1", "0", "1", "0s-30s"]
+
+
+def test_the_wide_table_draws_the_failures_over_the_time(
+    store: str,
+    manifest: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    line = ["fleet", "--prometheus", store, "-f", manifest, "-o", "wide", *_FIRST_HOUR]
+    monkeypatch.setattr(fleet_report, "draws_unicode", lambda _: True)
+    assert run(line) == 0
+    assert f" █{'▁' * 23} " in capsys.readouterr().out
+
+    monkeypatch.setattr(fleet_report, "draws_unicode", lambda _: False)
+    assert run(line) == 0
+    assert f" 9{'.' * 23} " in capsys.readouterr().out
 
 
 def test_csv_has_a_column_for_each_bound(
@@ -156,6 +178,7 @@ def test_a_page_has_the_table_below_its_sum(
     cells = dict(zip(page.texts["th"], page.texts["td"], strict=True))
     assert cells["Workload"] == "Deployment/web"
     assert (cells["Kills"], cells["Not ready"]) == ("1", "0s-30s")
+    assert len(cells["Failures"]) == 24
 
 
 def test_hostile_names_in_a_page_stay_text(capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,6 +23,7 @@ from probetui.cluster.observe.sampled_container import (
     Sample,
     TimeNotReady,
     bound_container,
+    failures_over,
 )
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeType
@@ -174,6 +175,25 @@ def test_a_container_without_probes_is_never_killed_by_one() -> None:
 
     assert bounds.probe_kills == (0, 0)
     assert bounds.is_exact
+
+
+def test_failures_over_a_time_are_those_that_its_samples_show() -> None:
+    kubelet_restarted = CountsSample(90, ProbeCounts(0, 2), is_same_process=False)
+    probes = {
+        ProbeType.LIVENESS: (*_scrapes((30, 5, 4), (60, 5, 7)), kubelet_restarted),
+        ProbeType.READINESS: _scrapes((31, 5, 0), (61, 5, 1), (130, 9, 9)),
+    }
+
+    assert failures_over(ContainerSamples(0, probes), 0, 120, 4) == (0, 0, 4, 2)
+    assert failures_over(ContainerSamples(0, {}), 0, 120, 4) is None
+
+
+def test_failures_before_the_first_sample_are_those_of_a_new_pod_alone() -> None:
+    probes = {ProbeType.LIVENESS: _scrapes((30, 5, 4))}
+    new = ContainerSamples(0, probes, created_at=10)
+
+    assert failures_over(new, 0, 60, 2) == (0, 4)
+    assert failures_over(ContainerSamples(0, probes), 0, 60, 2) == (0, 0)
 
 
 def test_between_two_samples_without_a_success_nothing_became_ready() -> None:

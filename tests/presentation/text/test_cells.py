@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probetui.presentation.text.cells import all_lines, one_line, wrap_text
+from probetui.presentation.text.cells import (
+    all_lines,
+    one_line,
+    sparkline,
+    wrap_text,
+)
 
 ANY_TEXT = st.text(st.characters(codec=None))  # lone surrogates too
 
@@ -94,3 +99,12 @@ def test_wrapping_a_text_loses_nothing_but_spaces(text: str, width: int) -> None
 
     assert "".join(lines).replace(" ", "") == one_line(text).replace(" ", "")
     assert all(len(row) <= width for row in lines)
+
+
+def test_a_sparkline_tells_one_of_many_from_none() -> None:
+    counts = [0, 1, 50, 99, 100]
+
+    assert sparkline(counts, is_ascii=False) == "▁▂▅█" + "█"
+    assert sparkline(counts, is_ascii=True) == ".1599"
+    assert sparkline([0, 0], is_ascii=False) == "▁▁"
+    assert sparkline([], is_ascii=True) == ""

@@ -6,6 +6,7 @@ import asyncio
 import csv
 import io
 import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from probetui.cli.store_options import (
     store_labels,
     told_queries,
 )
+from probetui.cli.terminal import draws_unicode
 from probetui.cluster.observe.result_run import Bounds
 from probetui.cluster.observe.sampled_container import (
     NO_SETTINGS,
@@ -31,6 +33,7 @@ from probetui.cluster.observe.sampled_container import (
     ContainerSamples,
     ContainerSettings,
     bound_container,
+    failures_over,
 )
 from probetui.cluster.prometheus.client import StoreAccess, StoreClient
 from probetui.cluster.prometheus.fleet import (
@@ -45,6 +48,7 @@ from probetui.k8s.probe import ProbeType
 from probetui.manifest.load import load_manifests
 from probetui.presentation.page.table import table_page
 from probetui.presentation.report import Document, Part, Table
+from probetui.presentation.text.cells import sparkline
 from probetui.safe_text import safe_line
 
 if TYPE_CHECKING:
@@ -54,16 +58,24 @@ _HOLES = 1
 _QUANTILE = 0.99
 _CLOSE = 0.8
 _LONG_NOT_READY = 60.0
+_PARTS = 24
+"""Of the time, in which failures are counted apart."""
+
 _TENTHS = 10
 """Progress is told so often, at most."""
 
 
 class FleetRow(Struct, frozen=True):
-    """A container, and what its samples show."""
+    """A container, and what its samples show.
+
+    Attributes:
+        failures: of all its probes, in equal parts of the time; None if not known.
+    """
 
     stored: StoredContainer
     settings: ContainerSettings | None
     bounds: ContainerBounds
+    failures: Sequence[int] | None
 
     def without_samples(self) -> FleetRow:
         """Return the row without the samples that it came from."""
@@ -171,6 +183,7 @@ class FleetRow(Struct, frozen=True):
             else [round(not_ready.least, 3), round(not_ready.most, 3)],
             "used_of_timeout": self.used_of_timeout,
             "start_used_of_budget": self.start_used_of_budget,
+            "failures": self.failures,
             "advice": self.advice,
             "exact": bounds.is_exact,
             "doubts": [] if bounds.is_exact else [*bounds.doubts],
@@ -185,6 +198,7 @@ class FleetReport:
         containers: how many there are in the store, those that are well among them.
         notes: which store and time that is, and what could not be answered.
         has_headings: whether the table has headings.
+        is_ascii: whether a terminal takes ASCII only.
     """
 
     def __init__(
@@ -194,13 +208,14 @@ class FleetReport:
         notes: Sequence[str],
         *,
         has_headings: bool,
+        is_ascii: bool,
     ) -> None:
         self.rows = sorted(
             rows,
             key=lambda row: (*(-part for part in row.weight), row.stored.name),
         )
         self._containers, self._notes = containers, notes
-        self._has_headings = has_headings
+        self._has_headings, self._is_ascii = has_headings, is_ascii
 
     def value(self) -> object:
         """Return one object a container."""
@@ -211,9 +226,15 @@ class FleetReport:
         if form == "csv":
             yield Document(self._csv())
             return
-        is_wide = form in {"wide", "html"}
+        is_ascii = self._is_ascii and form != "html"
+        cells = [fleet_cells(row, is_ascii=is_ascii) for row in self.rows]
+        if form == "table":
+            cells = [
+                {name: cell for name, cell in row.items() if name not in _ONLY_WIDE}
+                for row in cells
+            ]
         table = Table(
-            [_cells(row, is_wide=is_wide) for row in self.rows],
+            cells,
             has_headings=self._has_headings,
         )
         if form == "html":
@@ -259,7 +280,13 @@ def print_fleet(options: FleetOptions) -> int:
     )
     about = (f"{store.shown_url}, {times}", *store.holes)
     emit(
-        FleetReport(rows, store.containers, about, has_headings=not options.no_headers),
+        FleetReport(
+            rows,
+            store.containers,
+            about,
+            has_headings=not options.no_headers,
+            is_ascii=not draws_unicode(sys.stdout),
+        ),
         options.output,
     )
     length = format_age(timedelta(seconds=end - begin))
@@ -288,17 +315,21 @@ async def _read(
         names = await store.find()
         store.on_progress = _Progress(notes).tell
         rows = await store.read_each(
-            names, lambda stored: fleet_row(stored, manifested).without_samples()
+            names, lambda stored: fleet_row(stored, manifested, query).without_samples()
         )
         for warning in client.warnings:
             notes.note(f"the store says: {warning}")
     return store, rows
 
 
-def fleet_row(stored: StoredContainer, manifested: Manifested | None) -> FleetRow:
-    """Return a container with what its samples show."""
+def fleet_row(
+    stored: StoredContainer, manifested: Manifested | None, query: FleetQuery
+) -> FleetRow:
+    """Return a container with what its samples of a time show."""
     settings = None if manifested is None else manifested.settings(stored)
-    return FleetRow(stored, settings, bound_container(stored.samples, settings))
+    samples = stored.samples
+    failures = failures_over(samples, query.begin, query.end, _PARTS)
+    return FleetRow(stored, settings, bound_container(samples, settings), failures)
 
 
 def manifested_by(options: SettingsOptions) -> Manifested | None:
@@ -351,9 +382,15 @@ def _pair(bounds: Bounds | None) -> list[int] | None:
     return None if bounds is None else [*bounds]
 
 
-def _cells(row: FleetRow, *, is_wide: bool) -> dict[str, str]:
-    bounds, name = row.bounds, row.stored.name
-    cells = {
+_ONLY_WIDE = frozenset({"WORKLOAD", "FAILURES", "LAST END", "DOUBTS"})
+
+
+def fleet_cells(row: FleetRow, *, is_ascii: bool) -> dict[str, str]:
+    """Return the cells of a container by the headings of their columns."""
+    bounds, name, end = row.bounds, row.stored.name, row.stored.last_end
+    code = "" if end.exit_code is None else f" {end.exit_code}"
+    return {
+        "WORKLOAD": workload_of(row.stored),
         "NAMESPACE": name.namespace,
         "POD": name.pod,
         "CONTAINER": name.container,
@@ -365,17 +402,13 @@ def _cells(row: FleetRow, *, is_wide: bool) -> dict[str, str]:
         else _span(bounds.not_ready.least, bounds.not_ready.most),
         "TIME-OUT USED": _share(row.used_of_timeout),
         "START USED": _share(row.start_used_of_budget),
+        "FAILURES": "?"
+        if row.failures is None
+        else sparkline(row.failures, is_ascii=is_ascii),
+        "LAST END": f"{end.reason}{code}".strip() or "-",
+        "DOUBTS": "; ".join(bounds.doubts) if not bounds.is_exact else "",
+        "ADVICE": row.advice,
     }
-    if is_wide:
-        end = row.stored.last_end
-        code = "" if end.exit_code is None else f" {end.exit_code}"
-        cells = {
-            "WORKLOAD": workload_of(row.stored),
-            **cells,
-            "LAST END": f"{end.reason}{code}".strip() or "-",
-            "DOUBTS": "; ".join(bounds.doubts) if not bounds.is_exact else "",
-        }
-    return {**cells, "ADVICE": row.advice}
 
 
 def _range(bounds: Bounds | None) -> str:
@@ -404,7 +437,8 @@ def _flat(value: Mapping[str, Any]) -> dict[str, object]:
             name = key.removesuffix("_bounds")
             flat[f"{name}_least"], flat[f"{name}_most"] = least, most
         else:
-            flat[key] = "; ".join(cell) if isinstance(cell, list) else cell
+            is_list = isinstance(cell, list | tuple)
+            flat[key] = "; ".join(map(str, cell)) if is_list else cell
     return flat
 
 

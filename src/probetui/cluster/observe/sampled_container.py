@@ -203,6 +203,31 @@ def bound_container(
     )
 
 
+def failures_over(
+    samples: ContainerSamples, begin: float, end: float, parts: int
+) -> tuple[int, ...] | None:
+    """Return the failures of all probes in equal parts of a time.
+
+    They are of the part in which the sample that shows them was taken. None if there
+    are no counters.
+    """
+    created_at = samples.created_at
+    is_new = created_at is not None and created_at >= samples.since
+    failures, is_known = [0] * parts, False
+    for scrapes in with_processes(samples.probes, None).values():
+        before: ProbeCounts | None = ProbeCounts() if is_new else None
+        for at, counts, is_same in scrapes:
+            if counts is not None and before is not None and begin <= at <= end:
+                goes_on = is_same is not False and counts.failures >= before.failures
+                news = counts.failures - before.failures * goes_on
+                part = int((at - begin) / (end - begin) * parts)
+                failures[min(part, parts - 1)] += news
+            is_known = is_known or counts is not None
+            # A worker without series begins anew.
+            before = ProbeCounts() if counts is None else counts
+    return tuple(failures) if is_known else None
+
+
 def _failures_since(samples: ContainerSamples, kind: ProbeType, at: float) -> float:
     """Return how many failures that kill were counted since a status of a time."""
     if kind not in _KILLING:

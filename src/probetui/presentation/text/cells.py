@@ -7,6 +7,7 @@ lines are broken at the end of a word or of a part of an address.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from probetui.safe_text import safe_line
 
@@ -113,3 +114,16 @@ def format_bytes(count: int) -> str:
     if tenths < _TEN * _TEN:
         return f"{tenths // _TEN}.{tenths % _TEN}{unit}"
     return f"{tenths // _TEN}{unit}"
+
+
+_HEIGHTS, _ASCII_HEIGHTS = "▂▃▄▅▆▇█", "123456789"
+
+
+def sparkline(counts: Sequence[int], *, is_ascii: bool) -> str:
+    """Return counts as a line of bars, one each; the highest is the most of them."""
+    heights = _ASCII_HEIGHTS if is_ascii else _HEIGHTS
+    none, most = "." if is_ascii else "▁", max(counts, default=0)
+    return "".join(
+        heights[(count * len(heights) - 1) // most] if count else none
+        for count in counts
+    )
