@@ -227,6 +227,15 @@ ROWS: Mapping[str, Row] = {
     "rules --scrape-interval": Row(("--scrape-interval", "1m"), shows="offset 180s"),
     "rules --set": Row(("--set", "app.livenessProbe.failureThreshold=7"), shows=">= 7"),
     "diff -R": Row(("{tree}", "-R"), shows="no difference", replaces="{other}"),
+    "diff --kubeconfig": Row(
+        ("cluster", "--kubeconfig", "{settings}"),
+        UNAVAILABLE,
+        "no cluster is configured",
+        replaces="{other}",
+    ),
+    "diff --context": Row(
+        ("cluster", "--context", "absent"), USAGE, "absent", replaces="{other}"
+    ),
     "diff --md": Row(("--md",), shows=r"^\| looser "),
     "diff --fail-on": Row(("--fail-on", "looser"), DIFFERS, shows="looser"),
     "--texts": Row(("--texts",), DIFFERS),

@@ -36,6 +36,7 @@ from probetui.record.masking import Mask, find_pod_secrets
 if TYPE_CHECKING:
     from probetui.cli.commands.difference import DiffOptions
 
+_CLUSTER = "cluster"
 _FAILED = 1
 _MOST_SIDES = 2
 
@@ -50,22 +51,32 @@ _IS_FAILURE: dict[str, Callable[[ContainerDiff], bool]] = {
 
 
 class _Side(Struct, frozen=True):
-    """One side of a comparison: paths, in a revision or as they are here."""
+    """One side of a comparison: paths, in a revision or as they are here.
+
+    `cluster` is the word that stands for a cluster's objects instead, those of the
+    names that the other side has, or that its paths have.
+    """
 
     paths: Sequence[str]
     revision: str = ""
     commit: str = ""
+    cluster: str = ""
 
     @property
     def name(self) -> str:
         """How the report calls it."""
         paths = " ".join(self.paths)
-        return f"{self.revision}:{paths}" if self.revision else paths
+        return self.cluster or (f"{self.revision}:{paths}" if self.revision else paths)
 
     @property
     def place(self) -> str:
         """Where its paths are, for a sentence."""
         return f"in {self.revision}" if self.revision else "here"
+
+    @property
+    def context(self) -> str:
+        """The context of the kubeconfig that it names, empty for the current one."""
+        return self.cluster.partition(":")[2]
 
 
 def print_diff(words: Sequence[str], options: DiffOptions) -> int:
@@ -78,11 +89,14 @@ def print_diff(words: Sequence[str], options: DiffOptions) -> int:
     """
     if options.md and options.output in PRINTERS:
         raise UsageError(f"--md and -o {options.output} are two forms; choose one")
-    old, new = _sides(words)
+    old, new = sides = _sides(words)
     notes = Notes(quiet=options.quiet)
-    before, after = (
-        _load(sources, options, notes) for sources in _read((old, new), options, notes)
-    )
+    if old.cluster or new.cluster:
+        before, after = _load_with_clusters(sides, options, notes)
+    else:
+        before, after = (
+            _load(sources, options, notes) for sources in _read(sides, options, notes)
+        )
     if not (before or after):
         raise NothingToDoError(f"no pod in {old.name} nor in {new.name}")
     containers = diff_workloads(
@@ -109,25 +123,35 @@ def _sides(words: Sequence[str]) -> tuple[_Side, _Side]:
         )
         revisions, paths = words[:count], words[count:]
         if not revisions and len(paths) == _MOST_SIDES:
+            if _is_cluster(paths[1]):
+                return _Side(paths[:1]), _Side(paths[:1], cluster=paths[1])
             if not _is_path(paths[1]):
                 raise UsageError(f"{paths[1]}: No such file or directory")
             return _Side(paths[:1]), _Side(paths[1:])
         if not revisions:
             raise UsageError(
-                "name what to compare: OLD and NEW, or a revision of Git and a path "
-                "in it, as in `probetui diff main -- k8s/`"
+                "name what to compare: OLD and NEW, or a revision of Git or `cluster` "
+                "and a path, as in `probetui diff main -- k8s/`"
             )
     if not 0 < len(revisions) <= _MOST_SIDES:
         raise UsageError("one revision or two stand before the paths")
     if not paths:
         raise UsageError(f"name a file or folder of {revisions[-1]}, as in -- k8s/")
-    old, *later = (_in_revision(revision, paths) for revision in revisions)
+    old, *later = (
+        _Side(paths, cluster=word) if _is_cluster(word) else _in_revision(word, paths)
+        for word in revisions
+    )
     return old, later[0] if later else _Side(paths)
 
 
 def _is_path(word: str) -> bool:
     """Return whether a word names a file rather than a revision."""
     return word == STDIN or is_url(word) or Path(word).exists()
+
+
+def _is_cluster(word: str) -> bool:
+    """Return whether a word stands for a cluster's objects: no file is called so."""
+    return (word == _CLUSTER or word.startswith(f"{_CLUSTER}:")) and not _is_path(word)
 
 
 def _in_revision(name: str, paths: Sequence[str]) -> _Side:
@@ -156,18 +180,51 @@ def _load(
     return select_pods(loaded, options.selector) if loaded else ()
 
 
-def _read(
+def _load_with_clusters(
     sides: tuple[_Side, _Side], options: DiffOptions, notes: Notes
-) -> list[list[SourceFile]]:
-    """Return the files of both sides; what only one of them has is noted.
+) -> list[tuple[LoadedPod, ...]]:
+    """Return the pods of two sides, of which one or both are of a cluster.
 
     Raises:
-        UsageError: a path is on neither side.
+        ClusterError: a cluster cannot be asked, or refuses an object.
+    """
+    named = next((side for side in sides if not side.cluster), _Side(sides[0].paths))
+    (sources,) = _read((named,), options, notes)
+    wanted = _load(sources, options, notes)
+    # Late: most comparisons need no client of a cluster.
+    from probetui.cli.live_pods import LiveCluster
+
+    clusters = {
+        side.cluster: LiveCluster(side.cluster, side.context, options, notes)
+        for side in sides
+        if side.cluster
+    }
+    # A manifest without a namespace goes to the context's, as with kubectl.
+    namespace = options.namespace or next(iter(clusters.values())).namespace
+    wanted = tuple(
+        loaded
+        if loaded.object.namespace
+        else replace(loaded, pod=replace(loaded.pod, namespace=namespace))
+        for loaded in wanted
+    )
+    return [
+        clusters[side.cluster].pods_like(wanted) if side.cluster else wanted
+        for side in sides
+    ]
+
+
+def _read(
+    sides: Sequence[_Side], options: DiffOptions, notes: Notes
+) -> list[list[SourceFile]]:
+    """Return the files of each side; what only one of them has is noted.
+
+    Raises:
+        UsageError: a path is on no side.
     """
     read = [[_files(side, path, options) for path in side.paths] for side in sides]
     for number, path in enumerate(sides[0].paths):
         there = [files[number] for files in read]
-        if there == [None, None]:
+        if all(files is None for files in there):
             where = " nor ".join(side.place for side in sides)
             raise UsageError(f"{path}: is not {where}")
         for side, files in zip(sides, there, strict=True):

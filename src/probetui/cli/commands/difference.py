@@ -6,6 +6,7 @@ import click
 
 from probetui.cli.option_groups import Opt, OptionGroup, takes_options
 from probetui.cli.options import (
+    ClusterOptions,
     GivenNamespace,
     ProgramOptions,
     Selector,
@@ -55,7 +56,9 @@ class DiffOutput(TextOptions, section="Output"):
     ] = ()
 
 
-class DiffOptions(ComparedPods, VersionOptions, DiffOutput, ProgramOptions):
+class DiffOptions(
+    ComparedPods, VersionOptions, ClusterOptions, DiffOutput, ProgramOptions
+):
     """The options of `diff`."""
 
 
@@ -65,6 +68,7 @@ class DiffOptions(ComparedPods, VersionOptions, DiffOutput, ProgramOptions):
     epilog=examples(
         "probetui diff old.yaml new.yaml",
         "probetui diff main -- k8s/ --md",
+        "probetui diff cluster k8s/",
         "probetui diff v1.2 v1.3 -- k8s/ -R --fail-on stricter",
     ),
 )
@@ -77,6 +81,7 @@ def diff(words: tuple[str, ...], options: DiffOptions) -> int:
     it may take to start and to stop, before and after, and which warnings of `check`
     came and went. OLD and NEW are files or folders, or revisions of Git with the PATHs
     to compare in them; without NEW, OLD is compared with the files as they are here.
+    `cluster`, or `cluster:CONTEXT`, is the objects of these names that a cluster has.
     Nothing is started.
     """
     from probetui.cli.commands.diff_report import print_diff
