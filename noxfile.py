@@ -115,6 +115,15 @@ def quick(session: nox.Session) -> None:
 
 
 @nox.session(venv_backend="none")
+def mutation(session: nox.Session) -> None:
+    """Measure how many changes of the code its tests notice: `-- kubelet --sample 100`.
+
+    Without a sample it takes the rooms' names alone, and a night.
+    """
+    run(session, "python", "-m", "tools.mutation")
+
+
+@nox.session(venv_backend="none")
 def pictures(session: nox.Session) -> None:
     """Draw the screens again that the tests compare: look at them before a commit."""
     run(session, "pytest", "-q", "--snapshot-update", "tests/tui")
