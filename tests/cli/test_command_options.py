@@ -189,6 +189,9 @@ ROWS: Mapping[str, Row] = {
     ),
     "--prometheus-key": Row(("--prometheus-key", "{settings}"), USAGE, "no cert"),
     "--prometheus-insecure-tls": Row(("--prometheus-insecure-tls",)),
+    # A store with a URL, and settings of -f: no cluster is asked.
+    "--kubeconfig": Row(("--kubeconfig", "{folder}/absent")),
+    "--context": Row(("--context", "absent")),
     "--explain-queries": Row(("--explain-queries",), shows=r"^\d+ queries in"),
     "fleet --from": Row(("--from", "-2h"), shows="typed"),
     "fleet --to": Row(("--to", "2026-01-31T12:00:00Z"), shows="typed"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 from collections.abc import Iterator
@@ -10,8 +11,12 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from probetui.cli.printing import print_line
+from probetui.cli.printing import Notes, print_line
+from probetui.cluster.client import ApiClient
+from probetui.cluster.kubeconfig import load_access
 from probetui.cluster.prometheus.client import StoreAccess, read_pem
+from probetui.cluster.prometheus.services import AUTO, choose_store, service_access
+from probetui.drive.clocks import SystemClock, awake_ns
 from probetui.durations import parse_duration
 from probetui.errors import UsageError
 from probetui.ports import Clock
@@ -30,21 +35,37 @@ _LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
-def store_access(options: StoreOptions) -> StoreAccess:
-    """Return where the store is.
+def store_access(options: StoreOptions, notes: Notes) -> StoreAccess:
+    """Return where the store is, which `auto` looks for in the cluster.
+
+    It runs an event loop of its own.
+
+    Args:
+        options: of the command.
+        notes: told which store was found.
 
     Raises:
         UsageError: an option cannot be used.
-        StoreError: a file cannot be read.
+        StoreError: a file cannot be read, or no store be found.
+        ClusterError: the cluster cannot be asked for its Services.
     """
-    if not options.prometheus:
-        raise UsageError("--prometheus URL names the Prometheus to ask")
-    parts = urlsplit(options.prometheus)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise UsageError("--prometheus: it is no http:// or https:// URL")
+    url = options.prometheus
+    if not url:
+        raise UsageError(
+            "--prometheus URL names the Prometheus to ask; `auto` finds that of the "
+            "cluster"
+        )
     headers = [_header(text) for text in options.prometheus_header]
     if options.prometheus_tenant:
         headers.append((_TENANT_HEADER, options.prometheus_tenant))
+    if url == AUTO or url.startswith(f"{AUTO}:"):
+        return _found_store(url, headers, options, notes)
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise UsageError(
+            "--prometheus: it is no http:// or https:// URL, nor auto or "
+            "auto:NAMESPACE/NAME"
+        )
     token = os.environ.get(TOKEN_VARIABLE, "").strip()
     if options.prometheus_token_file is not None:
         token = read_pem(options.prometheus_token_file, "the token file")
@@ -57,13 +78,53 @@ def store_access(options: StoreOptions) -> StoreAccess:
         certificate = text, "" if key is None else read_pem(key, "the key")
     ca_file = options.prometheus_ca
     return StoreAccess(
-        options.prometheus,
+        url,
         tuple(headers),
         token,
         None if ca_file is None else read_pem(ca_file, "the authorities"),
         certificate,
         options.prometheus_insecure_tls,
     )
+
+
+def _found_store(
+    asked: str,
+    headers: list[tuple[str, str]],
+    options: StoreOptions,
+    notes: Notes,
+) -> StoreAccess:
+    """Return how a store is asked through the API server, by the kubeconfig's rights.
+
+    The token of the variable is for a store of another place.
+    """
+    for option, value in (
+        ("--prometheus-token-file", options.prometheus_token_file),
+        ("--prometheus-ca", options.prometheus_ca),
+        ("--prometheus-cert", options.prometheus_cert),
+        ("--prometheus-key", options.prometheus_key),
+        ("--prometheus-insecure-tls", options.prometheus_insecure_tls),
+    ):
+        if value:
+            raise UsageError(
+                f"{option} is for a store with a URL: {AUTO} asks the API server, "
+                "with the credentials of the kubeconfig"
+            )
+    if any(name.lower() == "authorization" for name, _ in headers):
+        raise UsageError(
+            "--prometheus-header Authorization is for a store with a URL: the API "
+            "server passes none on"
+        )
+    access = load_access(options.kubeconfig, options.kube_context)
+    clock = SystemClock(awake_ns)
+
+    async def choose() -> StoreAccess:
+        async with ApiClient(access, clock) as client:
+            service, text = await choose_store(client, asked)
+        notes.note(text)
+        # Another one: this loop and its connections end here.
+        return service_access(ApiClient(access, clock), service, headers)
+
+    return asyncio.run(choose())
 
 
 def _header(text: str) -> tuple[str, str]:

@@ -524,6 +524,29 @@ class ApiClient:
             async for line in read_lines(answer, LARGEST_OBJECT):
                 yield _LONG_LINE if line is None else line
 
+    async def forward(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request that another client has built, with the credentials.
+
+        Returns:
+            The response, whatever its status, its body unread.
+
+        Raises:
+            ClusterError: the credentials cannot be loaded.
+            httpx2.HTTPError: there is no response.
+        """
+        if self._http is None:
+            raise RuntimeError("the client is not open")
+        request.headers = httpx2.Headers(
+            [
+                *request.headers.multi_items(),
+                *impersonation_headers(self.access.user),
+            ]
+        )
+        server_name = self.access.cluster.tls_server_name
+        if server_name:
+            request.extensions = {**request.extensions, "sni_hostname": server_name}
+        return await self.credentials.send(self._http, request)
+
     @asynccontextmanager
     async def _send(
         self,

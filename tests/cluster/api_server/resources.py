@@ -57,7 +57,9 @@ LEASES = _writable(readable.LEASES)
 CONFIG_MAPS = _writable(ApiResource("configmaps", "ConfigMap", short_names=("cm",)))
 SECRETS = _writable(ApiResource("secrets", "Secret"))
 SERVICES = _writable(
-    ApiResource("services", "Service", short_names=("svc",), categories=("all",))
+    ApiResource("services", "Service", short_names=("svc",), categories=("all",)),
+    Subresource("proxy", "ServiceProxyOptions", _PROXY_VERBS),
+    _status("Service"),
 )
 SERVICE_ACCOUNTS = _writable(
     ApiResource("serviceaccounts", "ServiceAccount", short_names=("sa",))

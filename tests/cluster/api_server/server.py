@@ -118,6 +118,7 @@ class FaultyServer(ApiServer):
             read_only="",
         )
         self.store = store
+        self.connect = connect or {}
         self.fault: Callable[[RequestInfo, HttpRequest], ServerFault | None] = no_fault
         self._users = tokens or {}
         self._decide = authorize
@@ -142,6 +143,19 @@ class FaultyServer(ApiServer):
         if fault.cut_after_bytes is None:
             return answer
         return cut_answer(answer, fault.cut_after_bytes)
+
+    async def answer_connection(
+        self, request: HttpRequest, info: RequestInfo, resource: ApiResource
+    ) -> HttpAnswer:
+        """Answer a request for a connecting subresource of an object.
+
+        A Service's proxy is named with scheme and port, as `https:web:8443`.
+        """
+        if (resource.plural, info.subresource) != ("services", "proxy"):
+            return await super().answer_connection(request, info, resource)
+        name = info.name.removeprefix("https:").removeprefix("http:").split(":")[0]
+        held = self.feed.get(resource, info.namespace, name)
+        return await self.connect["services/proxy"](request, info, held)
 
     async def write(
         self, request: HttpRequest, info: RequestInfo, resource: ApiResource

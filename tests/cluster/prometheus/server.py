@@ -97,7 +97,13 @@ def told_prometheus(answer: Callable[[str], bytes]) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             size = int(self.headers["Content-Length"])
-            body = answer(dict(parse_qsl(self.rfile.read(size).decode()))["query"])
+            self._answer(self.rfile.read(size).decode())
+
+        def do_GET(self) -> None:
+            self._answer(self.path.partition("?")[2])
+
+        def _answer(self, fields: str) -> None:
+            body = answer(dict(parse_qsl(fields))["query"])
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()

@@ -7,6 +7,7 @@ import click
 
 from probetui.cli.option_groups import Opt, OptionGroup, Setting, takes_options
 from probetui.cli.options import (
+    ClusterOptions,
     FilenameOptions,
     ListedNamespace,
     ProgramOptions,
@@ -19,15 +20,17 @@ from probetui.cli.parameters import SectionedCommand, examples
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
-class StoreOptions(OptionGroup, section="Store"):
-    """Which store is asked, and how."""
+class StoreOptions(ClusterOptions, section="Store"):
+    """Which store is asked, and how; the cluster is that of `auto`."""
 
     prometheus: Annotated[
         str | None,
         Setting(
-            metavar="URL",
+            metavar="URL|auto",
             help="Prometheus, or Thanos, Mimir or VictoriaMetrics with the prefix of "
-            "its API, as https://mimir.example/prometheus.",
+            "its API, as https://mimir.example/prometheus. auto finds its Service in "
+            "the cluster and asks through the API server, by the kubeconfig's rights; "
+            "auto:NAMESPACE/NAME[:PORT][/PREFIX] names the Service.",
         ),
     ] = None
     prometheus_label: Annotated[

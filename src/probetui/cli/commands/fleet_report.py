@@ -270,7 +270,7 @@ def print_fleet(options: FleetOptions) -> int:
     notes = Notes(quiet=options.quiet)
     clock = SystemClock(awake_ns)
     begin, end = asked_time(options, clock.now())
-    access = store_access(options)
+    access = store_access(options, notes)
     manifested = manifested_by(options)
     query = FleetQuery(begin, end, store_labels(options), options.namespace or "")
     with told_queries(clock, explains=options.explain_queries) as tell:

@@ -105,14 +105,14 @@ def past_record(named: NamedContainer, options: WhyOptions) -> Iterator[PastReco
     if asked > now:
         raise UsageError(f'--at "{options.at}" has not come yet')
     begin, end = asked - _BEFORE, min(asked + _AFTER, now)
-    access = store_access(options)
+    notes = Notes(quiet=options.quiet)
+    access = store_access(options, notes)
     manifested = manifested_by(options)
     if manifested is None:
         raise UsageError(
             "a store has no thresholds and periods: name the manifest of the pod "
             "with -f"
         )
-    notes = Notes(quiet=options.quiet)
     query = FleetQuery(
         begin.timestamp(),
         end.timestamp(),

@@ -39,6 +39,10 @@ _TIMEOUT = httpx2.Timeout(150, connect=10)
 _OK = 200
 _METHOD_NOT_ALLOWED = 405
 _TOO_MUCH = frozenset({413, 422})
+_WHO = (
+    "the credentials of the kubeconfig may have expired: `kubectl auth whoami` shows "
+    "who you are"
+)
 _REDIRECTS = range(300, 400)
 _HIDDEN = "***"
 _SHORTEST_SECRET = 4
@@ -63,6 +67,11 @@ class StoreAccess(Struct, frozen=True):
         ca_data: PEM text of the authorities of its certificate, None for the system's.
         certificate: the client's certificate and key as PEM texts.
         insecure: whether its certificate is not verified.
+        transport: makes another way to it, as through an API server; such a way is
+            asked by GET, for which the least right is needed.
+        refusal: what to say where that API server refuses.
+        other_way: how it is reached without that API server.
+        hidden: credentials of that way, which no message may have.
     """
 
     url: str
@@ -71,6 +80,10 @@ class StoreAccess(Struct, frozen=True):
     ca_data: str | None = None
     certificate: tuple[str, str] | None = None
     insecure: bool = False
+    transport: Callable[[], httpx2.AsyncBaseTransport] | None = None
+    refusal: str = ""
+    other_way: str = ""
+    hidden: tuple[str, ...] = ()
 
 
 class Series(Struct, frozen=True):
@@ -106,6 +119,13 @@ class _QueryAnswer(Struct, rename="camel"):
     error: str = ""
     error_type: str = ""
     warnings: list[str] = []
+    kind: str = ""
+    message: str = ""
+
+    @property
+    def is_of_api_server(self) -> bool:
+        """Whether it is no answer of a store, but a Status of an API server."""
+        return self.kind == "Status"
 
 
 class StoreClient:
@@ -127,9 +147,8 @@ class StoreClient:
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
         self._access = access
-        self._transport = transport
         self._http: httpx2.AsyncClient | None = None
-        self._method = "POST"
+        self._method = "POST" if access.transport is None else "GET"
         self.on_query: Callable[[str, float], None] = _do_nothing
         self.warnings: dict[str, None] = {}
         parts = urlsplit(access.url)
@@ -141,21 +160,18 @@ class StoreClient:
         self._url = urlunsplit((parts.scheme, host, path + _QUERY_PATH, "", ""))
         self._headers = _headers(access)
         self._secrets = _secrets(access, self._headers)
+        self._opens: Callable[[], httpx2.AsyncBaseTransport] = self._direct
+        if transport is not None:
+            self._opens = lambda: transport
+        elif access.transport is not None:
+            self._opens = access.transport
 
     async def __aenter__(self) -> Self:
         """Open the client; nothing is sent yet."""
-        transport = self._transport
-        if transport is None:
-            access = self._access
-            cluster = ApiServerInfo(access.url, access.ca_data, access.insecure)
-            context: ssl.SSLContext | bool = False
-            if access.url.startswith("https:"):
-                context = make_tls_context(cluster, access.certificate)
-            transport = httpx2.AsyncHTTPTransport(verify=context, trust_env=False)
         self._http = httpx2.AsyncClient(
             headers=self._headers,
             cookies=refuse_cookies(),
-            transport=transport,
+            transport=self._opens(),
             timeout=_TIMEOUT,
             follow_redirects=False,  # the credentials are for this server alone
         )
@@ -165,6 +181,14 @@ class StoreClient:
         """Close all connections."""
         if self._http is not None:
             await self._http.aclose()
+
+    def _direct(self) -> httpx2.AsyncBaseTransport:
+        access = self._access
+        cluster = ApiServerInfo(access.url, access.ca_data, access.insecure)
+        context: ssl.SSLContext | bool = False
+        if access.url.startswith("https:"):
+            context = make_tls_context(cluster, access.certificate)
+        return httpx2.AsyncHTTPTransport(verify=context, trust_env=False)
 
     async def query(self, promql: str, at: float) -> list[Series]:
         """Evaluate a query at an instant in Unix seconds.
@@ -200,7 +224,7 @@ class StoreClient:
         except (httpx2.HTTPError, OSError) as error:
             text = self._hide(str(error) or type(error).__name__)
             hint = ""
-            if isinstance(error, httpx2.ConnectError):
+            if isinstance(error, httpx2.ConnectError) and not self._access.other_way:
                 hint = "; `kubectl port-forward` makes one of a cluster reachable"
             if "CERTIFICATE_VERIFY_FAILED" in text:
                 hint = "; --prometheus-ca names the authority that signed it"
@@ -231,10 +255,23 @@ class StoreClient:
         self, status: int, answer: _QueryAnswer | None, promql: str
     ) -> StoreError:
         """Return the error for an answer that has no result."""
+        is_of_api_server = answer is not None and answer.is_of_api_server
         tried = f"`{safe_line(promql, limit=_LONGEST_TEXT)}`"
         where = self.shown_url
-        said = self._hide(answer.error) if answer is not None and answer.error else ""
+        text = "" if answer is None else answer.error or answer.message
+        said = self._hide(text) if text else ""
         reply = f": {said}" if said else ""
+        if self._access.other_way and is_of_api_server:
+            why = {401: _WHO, 403: self._access.refusal}.get(status)
+            return StoreError(
+                f"{where} cannot be asked (HTTP {status}){reply}; "
+                f"{why or self._access.other_way}"
+            )
+        if self._access.other_way and status in {401, 403}:
+            return StoreError(
+                f"{where} has a log-in of its own (HTTP {status}){reply}, and the API "
+                f"server passes no credentials on; {self._access.other_way}"
+            )
         if status in {401, 403}:
             return StoreError(
                 f"{where} does not take the credentials (HTTP {status}){reply}; "
@@ -299,7 +336,7 @@ def _secrets(access: StoreAccess, headers: Sequence[tuple[str, str]]) -> list[st
     texts = [value for name, value in headers if name not in _PUBLIC_HEADERS]
     texts += [part for text in texts for part in text.split()]
     texts += [parts.query, *(value for _, value in parse_qsl(parts.query))]
-    texts += [parts.password or "", unquote(parts.password or "")]
+    texts += [parts.password or "", unquote(parts.password or ""), *access.hidden]
     secrets = {text for text in texts if len(text) >= _SHORTEST_SECRET}
     return sorted(secrets, key=len, reverse=True)
 
