@@ -214,6 +214,10 @@ class FakeContainer:
     lines: list[LogLine] = field(default_factory=list)
     wakers: list[asyncio.Event] = field(default_factory=list)
     is_frozen: bool = False
+    hash: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.hash = container_hash(self.operation.container)
 
     @property
     def state(self) -> RuntimeState:
@@ -239,7 +243,7 @@ class FakeContainer:
             image=container.image,
             image_ref=self.operation.image_id,
             restart_count=self.operation.attempt,
-            hash=container_hash(container),
+            hash=self.hash,
             oom_killed=self.reason == "OOMKilled",
         )
 
@@ -361,9 +365,16 @@ class FakeRuntime(Runtime):
         by_pod: dict[str, list[FakeSandbox]] = {}
         for sandbox in self.engine.sandboxes.values():
             by_pod.setdefault(sandbox.operation.pod.uid, []).insert(0, sandbox)
-        return tuple(self._pod(sandboxes) for sandboxes in by_pod.values())
+        containers: dict[str, list[FakeContainer]] = {uid: [] for uid in by_pod}
+        for container in reversed(self.engine.containers.values()):
+            containers.setdefault(container.operation.pod.uid, []).append(container)
+        return tuple(
+            self._pod(sandboxes, containers[uid]) for uid, sandboxes in by_pod.items()
+        )
 
-    def _pod(self, sandboxes: list[FakeSandbox]) -> RuntimePodStatus:
+    def _pod(
+        self, sandboxes: list[FakeSandbox], containers: list[FakeContainer]
+    ) -> RuntimePodStatus:
         newest = sandboxes[0].status
         pod = sandboxes[0].operation.pod
         return RuntimePodStatus(
@@ -371,11 +382,7 @@ class FakeRuntime(Runtime):
             name=pod.name,
             namespace=pod.namespace,
             sandboxes=tuple(sandbox.status for sandbox in sandboxes),
-            containers=tuple(
-                container.status()
-                for container in reversed(self.engine.containers.values())
-                if container.operation.pod.uid == pod.uid
-            ),
+            containers=tuple(container.status() for container in containers),
             ips=(newest.ip,) if newest.is_ready and newest.ip else (),
             seen_at=self._clock.now(),
         )

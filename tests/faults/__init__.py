@@ -2,6 +2,8 @@
 
     python -m tests.faults --seeds 1000          # as many worlds, a minute or so
     python -m tests.faults --seeds 1000 --report # with states, transitions and causes
+    # A night, in worlds in which hours pass; its last line says where to go on.
+    python -m tests.faults --first 100000 --minutes 480 --report --out report.txt
     python -m tests.faults --seed 42             # one of them, with its story
     python -m tests.faults --seed 42 --shrink    # the fewest faults that break it
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import subprocess
 import sys
-from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager, suppress
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,16 +19,21 @@ from tempfile import TemporaryDirectory
 from probetui.analysis.causes.kinds import CauseKind
 from probetui.drive.clocks import SystemClock
 from probetui.durations import format_duration
-from tests.faults.coverage import never_given
-from tests.faults.judging import broken_in, judged, kinds_of
+from tests.faults.coverage import call_table, never_given, other_counts
+from tests.faults.judging import Outcome, broken_in, judged, kinds_of
 from tests.faults.session import World, run_world
 from tests.faults.shrink import shrink, write_record
+
+_WRITTEN_EACH = timedelta(seconds=30)
+_AHEAD = 20
 
 
 def main() -> int:
     """Run it; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults")
     parser.add_argument("--seeds", type=int, default=1000, help="how many worlds")
+    parser.add_argument("--minutes", type=float, help="for so long, not so many worlds")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="at a time")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--seed", type=int, help="one world, with its journal")
     parser.add_argument(
@@ -32,36 +42,107 @@ def main() -> int:
     parser.add_argument(
         "--report", action="store_true", help="count states, transitions and causes"
     )
+    parser.add_argument("--out", type=Path, help="a file for the report so far")
     args = parser.parse_args()
     if args.seed is not None:
         return _shrink(args.seed) if args.shrink else _tell(args.seed)
-    return _run(range(args.first, args.first + args.seeds), reports=args.report)
+    lasts = timedelta(days=1000)
+    seeds = range(args.first, args.first + args.seeds)
+    if args.minutes is not None:
+        lasts, seeds = timedelta(minutes=args.minutes), range(args.first, sys.maxsize)
+    run = Run(args.first, reports=args.report)
+    # As for ^C: the report is printed.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with suppress(KeyboardInterrupt):
+        run.run(seeds, args.jobs, lasts, args.out)
+    print(run.report())
+    return min(run.broken, 1)
 
 
-def _run(seeds: range, *, reports: bool) -> int:
-    clock = SystemClock()
-    began = clock.now()
-    counts: Counter[str] = Counter()
-    seconds, broken = 0.0, 0
-    with ProcessPoolExecutor() as pool:
-        for outcome in pool.map(partial(judged, reports=reports), seeds, chunksize=8):
-            counts += outcome.counts
-            seconds += outcome.seconds
-            broken += bool(outcome.broken)
-            for rule in outcome.broken:
-                print(f"seed {outcome.seed}, {_commit()}: {rule}")
-    took = format_duration(clock.now() - began)
-    for what, count in sorted(counts.items()):
-        print(f"{count:9,} {what}")
-    if reports:
-        never = never_given(counts)
-        print(f"{len(CauseKind) - len(never)} of {len(CauseKind)} kinds of causes")
-        print(f"never: {', '.join(never)}")
-    print(
-        f"{len(seeds):,} worlds, {seconds / 60:,.0f} simulated minutes in {took}; "
-        f"{broken} broke a rule"
-    )
-    return min(broken, 1)
+class Run:
+    """Many worlds, and what they came to.
+
+    Args:
+        first: the seed of the first.
+        reports: count states, transitions and causes, too.
+    """
+
+    def __init__(self, first: int, *, reports: bool) -> None:
+        self._clock = SystemClock()
+        self._began = self._clock.now()
+        self._reports = reports
+        self._next = first
+        self._counts: Counter[str] = Counter()
+        self._worlds = 0
+        self._seconds = self._pod_seconds = 0.0
+        self.broken = 0
+
+    def run(self, seeds: range, jobs: int, lasts: timedelta, out: Path | None) -> None:
+        """Run worlds in so many processes, for so long, and keep `out` up to date."""
+        written = self._began
+        with _outcomes(partial(judged, reports=self._reports), seeds, jobs) as outcomes:
+            for outcome in outcomes:
+                self._add(outcome)
+                now = self._clock.now()
+                if now - written > _WRITTEN_EACH:
+                    written = now
+                    print(self._sum(), flush=True)
+                    if out is not None:
+                        out.write_text(f"{self.report()}\n", encoding="utf-8")
+                if now - self._began > lasts:
+                    return
+
+    def _add(self, outcome: Outcome) -> None:
+        self._next = outcome.seed + 1
+        self._worlds += 1
+        self._counts += outcome.counts
+        self._seconds += outcome.seconds
+        self._pod_seconds += outcome.seconds * outcome.pods
+        self.broken += bool(outcome.broken)
+        for rule in outcome.broken:
+            print(f"seed {outcome.seed}, {_commit()}: {rule}", flush=True)
+
+    def report(self) -> str:
+        """Return what was covered, and how long it took."""
+        lines = [*call_table(self._counts), "", *other_counts(self._counts)]
+        if self._reports:
+            never = never_given(self._counts)
+            lines.append(f"{len(CauseKind) - len(never)} of {len(CauseKind)} causes")
+            lines.append(f"never: {', '.join(never)}")
+        return "\n".join([*lines, self._sum()])
+
+    def _sum(self) -> str:
+        return (
+            f"{self._worlds:,} worlds, {self._seconds / 60:,.0f} simulated minutes, "
+            f"{self._pod_seconds / 60:,.0f} of pods, "
+            f"in {format_duration(self._clock.now() - self._began)}; "
+            f"{self.broken} broke a rule; next: --first {self._next}"
+        )
+
+
+@contextmanager
+def _outcomes(
+    judge: Callable[[int], Outcome], seeds: range, jobs: int
+) -> Iterator[Iterable[Outcome]]:
+    """Judge worlds in order, a few ahead; one process alone is this one."""
+    if jobs == 1:
+        yield map(judge, seeds)
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        yield _in_order(pool, judge, seeds, jobs)
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _in_order(
+    pool: Executor, judge: Callable[[int], Outcome], seeds: range, jobs: int
+) -> Iterator[Outcome]:
+    ahead: deque[Future[Outcome]] = deque()
+    for seed in seeds:
+        ahead.append(pool.submit(judge, seed))
+        if len(ahead) > jobs * _AHEAD:
+            yield ahead.popleft().result()
+    while ahead:
+        yield ahead.popleft().result()
 
 
 def _tell(seed: int) -> int:

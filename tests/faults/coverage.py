@@ -7,10 +7,13 @@ from collections import Counter
 from probetui.analysis.causes.answer import explain
 from probetui.analysis.causes.kinds import CauseKind
 from probetui.kubelet.journal import ContainerEntry, StateEntry
+from tests.faults.fates import Fate
 from tests.faults.rules import pasts_of
 from tests.faults.session import Life, World
 
 CAUSE = "cause: "
+FATES = (*Fate, "killed", "killed after")
+"""Those of calls, and those of a ledger's, in which we may be killed."""
 
 
 def covered(world: World) -> Counter[str]:
@@ -45,6 +48,30 @@ def _causes(life: Life, world: World) -> Counter[str]:
 def never_given(counts: Counter[str]) -> list[str]:
     """Return the kinds of causes that no answer had."""
     return [kind for kind in CauseKind if not counts[f"{CAUSE}{kind}"]]
+
+
+def call_table(counts: Counter[str]) -> list[str]:
+    """Return how many calls had which fate, a row for each call."""
+    rows: dict[str, Counter[str]] = {}
+    for what, count in counts.items():
+        call, _, fate = what.partition(": ")
+        if fate in FATES:
+            rows.setdefault(call, Counter())[fate] += count
+    width = max(map(len, rows), default=0)
+    titles = "".join(f"{fate:>14}" for fate in FATES)
+    return [f"{'':{width}}{titles}"] + [
+        f"{call:{width}}" + "".join(f"{fates[fate] or '':>14}" for fate in FATES)
+        for call, fates in sorted(rows.items())
+    ]
+
+
+def other_counts(counts: Counter[str]) -> list[str]:
+    """Return all counts that are not in the table of calls."""
+    return [
+        f"{count:12,} {what}"
+        for what, count in sorted(counts.items())
+        if what.partition(": ")[2] not in FATES
+    ]
 
 
 def _short(value: object) -> str:

@@ -17,12 +17,13 @@ SHARES_EACH = 3
 
 
 class Outcome(NamedTuple):
-    """What became of one world."""
+    """What became of one world, which lasted `seconds` of virtual time."""
 
     seed: int
     broken: list[str]
     counts: Counter[str]
     seconds: float
+    pods: int
 
 
 def judged(seed: int, *, reports: bool = False) -> Outcome:
@@ -41,7 +42,7 @@ def judged(seed: int, *, reports: bool = False) -> Outcome:
             broken += broken_by_sharing(seed, homes, world.counts)
     if reports:
         world.counts += covered(world)
-    return Outcome(seed, broken, world.counts, world.seconds)
+    return Outcome(seed, broken, world.counts, world.seconds, len(world.pods))
 
 
 def broken_in(world: World) -> list[str]:

@@ -64,6 +64,13 @@ MILD_FROM, MILD_WEIGHT = 20_000, 4_000
 """From this seed on, in every other world most calls are prompt: in others containers
 hardly come to be probed."""
 
+PACED_FROM = 100_000
+"""From this seed on, in some worlds things take longer, and hours pass."""
+
+PACES = (1, 6, 60)
+"""How many times as long. The kubelet's own periods stay as they are: its back-off
+comes to its longest and is over again, an image is not used for long."""
+
 _HOOK = ExecAction(("drain",))
 
 
@@ -126,17 +133,22 @@ class _Run:
         self.random_of_disk = Random(f"disk {world.seed}")
         self.random_of_clock = Random(f"clock {world.seed}")
         self.jumps = world.seed % JUMPS_EACH == JUMPS_AT
+        self.pace = 1
+        if world.seed >= PACED_FROM:
+            self.pace = Random(f"pace {world.seed}").choice(PACES)
 
     async def run(self) -> None:
         random, world = self.random, self.world
         self.clock = JumpingClock() if self.jumps else LoopClock()
         self.engine = WatchedFakeEngine(self.clock)
-        self.engine.runs = lambda _operation: a_life(random)
+        self.engine.runs = lambda _operation: a_life(random, self.pace)
         self.fates = Fates(random, self.clock, world.schedule)
         if world.seed >= MILD_FROM and world.seed % 2:
             self.fates.weights[Fate.PROMPT] = MILD_WEIGHT
         self.version = random.choice(VERSIONS[VERSIONS.index("1.20") :])
         names = ("web", "db", "job")[: random.randint(1, 3)]
+        if self.pace > 1:
+            names = tuple(f"{name}-{number}" for name in names for number in range(5))
         world.pods = tuple(self._pod(name) for name in names)
         for pod in world.pods:
             for container in pod.all_containers():
@@ -149,8 +161,8 @@ class _Run:
             polls_runtime=random.random() < 0.5,  # half of them
         )
         self._begin()
-        while asyncio.get_running_loop().time() < FAULTY_SECONDS:
-            await asyncio.sleep(random.choice((0.05, 0.7, 3, 11)))
+        while asyncio.get_running_loop().time() < FAULTY_SECONDS * self.pace:
+            await asyncio.sleep(random.choice((0.05, 0.7, 3, 11 * self.pace)))
             await self._happen()
             if isinstance(self.clock, JumpingClock):
                 self._jump(self.clock)
@@ -369,7 +381,7 @@ class _Run:
         random = self.random
         return a_probe(
             initial_delay_seconds=random.choice((0, 0, 2)),
-            period_seconds=random.choice((1, 2, 5)),
+            period_seconds=random.choice((1, 2, 5)) * self.pace,
             timeout_seconds=random.choice((1, 3)),
             failure_threshold=random.choice((1, 3)),
         )

@@ -178,6 +178,8 @@ class FaultyRuntime(FakeRuntime):
         return tuple([await self._in_our_time(pod) for pod in pods])
 
     async def _in_our_time(self, pod: RuntimePodStatus) -> RuntimePodStatus:
+        if not isinstance(self._own_clock, JumpingClock):
+            return pod
         containers = [await self._converted(status) for status in pod.containers]
         sandboxes = [
             await self._daemon_clock.sandbox(self._on_its_wall(status))
@@ -355,9 +357,9 @@ class FaultyHooks:
         return HookResult("bye", "exited with 1" if fails else None)
 
 
-def a_life(random: Random) -> Run:
-    """Return how an instance of a container behaves."""
-    lasts = random.choice((None, None, None, 0, 0.5, 4, 30))
+def a_life(random: Random, pace: int = 1) -> Run:
+    """Return how an instance of a container behaves; it lasts longer at a pace."""
+    lasts = random.choice((None, None, None, 0, 0.5, 4, 30 * pace))
     return Run(
         exits_after=None if lasts is None else timedelta(seconds=lasts),
         exit_code=random.choice((0, 1, 1, 137)),
