@@ -173,17 +173,22 @@ class FleetOptions(
         "probetui fleet --prometheus http://127.0.0.1:9090 -f k8s/",
         "probetui fleet --prometheus http://127.0.0.1:9090 --since 7d -n shop -o json",
         "probetui fleet --prometheus http://127.0.0.1:9090 -o html > fleet.html",
+        "probetui fleet -n shop",
     ),
 )
 @takes_options
 def fleet(options: FleetOptions) -> int:
     """List the containers of a cluster whose probes hurt, the worst first.
 
-    The results of probes are those that a Prometheus has scraped from the kubelets
-    (/metrics/probes) and from kube-state-metrics; nothing is asked of the cluster. What
-    happened between two scrapes is bounded: 1-3 kills are at least one and at most
-    three. Thresholds and periods come from the manifests of -f; without them a kill
-    cannot be told from another restart.
+    With --prometheus the results of probes are those that it has scraped from the
+    kubelets (/metrics/probes) and from kube-state-metrics; nothing is asked of the
+    cluster. What happened between two scrapes is bounded: 1-3 kills are at least one
+    and at most three. Thresholds and periods come from the manifests of -f; without
+    them a kill cannot be told from another restart.
+
+    Without it the API server of the kubeconfig is asked for its pods, and through it
+    each kubelet for what it has counted since its start, for which you need the right
+    to get nodes/proxy. That has no order and no times, so bounds are wide.
     """
     from probetui.cli.commands.fleet_report import print_fleet
 

@@ -7,7 +7,7 @@ import csv
 import io
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -18,14 +18,18 @@ from probetui.cli.files import SourceReader
 from probetui.cli.option_values import rules_by
 from probetui.cli.printing import Notes
 from probetui.cli.reports import emit
+from probetui.cli.session.server_waits import warn_of_waits
 from probetui.cli.store_options import (
-    QueryCount,
     asked_time,
     store_access,
     store_labels,
     told_queries,
 )
 from probetui.cli.terminal import draws_unicode
+from probetui.cluster.client import ApiClient
+from probetui.cluster.errors import ClusterError
+from probetui.cluster.kubeconfig import load_access
+from probetui.cluster.observe.kubelet_counters import ProxyCounters
 from probetui.cluster.observe.result_run import Bounds
 from probetui.cluster.observe.sampled_container import (
     NO_SETTINGS,
@@ -35,7 +39,8 @@ from probetui.cluster.observe.sampled_container import (
     bound_container,
     failures_over,
 )
-from probetui.cluster.prometheus.client import StoreAccess, StoreClient
+from probetui.cluster.prometheus.client import StoreClient
+from probetui.cluster.prometheus.current import ABOUT, CurrentFleet
 from probetui.cluster.prometheus.fleet import (
     FleetQuery,
     FleetStore,
@@ -44,8 +49,10 @@ from probetui.cluster.prometheus.fleet import (
 from probetui.cluster.prometheus.workloads import Manifested, workload_of
 from probetui.drive.clocks import SystemClock, awake_ns
 from probetui.durations import format_age
+from probetui.errors import UsageError
 from probetui.k8s.probe import ProbeType
 from probetui.manifest.load import load_manifests
+from probetui.ports import Clock
 from probetui.presentation.page.table import table_page
 from probetui.presentation.report import Document, Part, Table
 from probetui.presentation.text.cells import sparkline
@@ -70,12 +77,14 @@ class FleetRow(Struct, frozen=True):
 
     Attributes:
         failures: of all its probes, in equal parts of the time; None if not known.
+        state: that of its status now, in a word; empty if it is well or not known.
     """
 
     stored: StoredContainer
     settings: ContainerSettings | None
     bounds: ContainerBounds
     failures: Sequence[int] | None
+    state: str = ""
 
     def without_samples(self) -> FleetRow:
         """Return the row without the samples that it came from."""
@@ -133,6 +142,7 @@ class FleetRow(Struct, frozen=True):
         yield self._advice_of_restarts()
         if bounds.not_ready is not None and bounds.not_ready.least >= _LONG_NOT_READY:
             yield "not ready for long"
+        yield f"now {self.state}" if self.state else ""
 
     def _advice_of_kills(self, *, is_near: bool) -> str:
         startup = self.bounds.probes.get(ProbeType.STARTUP)
@@ -259,67 +269,168 @@ class FleetReport:
         return output.getvalue()
 
 
+class FleetAnswer(Struct, frozen=True):
+    """The containers of a fleet that are not well.
+
+    Attributes:
+        rows: the containers, in any order.
+        containers: how many there are, those that are well among them.
+        about: where the numbers are from, of which time.
+        holes: what could not be answered.
+        calm: a sentence for no rows.
+    """
+
+    rows: Sequence[FleetRow]
+    containers: int
+    about: str
+    holes: Sequence[str]
+    calm: str
+
+
+OnProgress = Callable[[int, int], None]
+"""Called with how many of how many parts have been read."""
+
+
+class _StoreReader:
+    """Reads a fleet from a store.
+
+    Raises:
+        UsageError: an option cannot be used.
+        ManifestError: what is wrong with the files.
+        StoreError: a file of the options cannot be read.
+    """
+
+    parts = "parts of the samples"
+
+    def __init__(self, options: FleetOptions, clock: Clock, notes: Notes) -> None:
+        begin, end = asked_time(options, clock.now())
+        self._access = store_access(options, notes)
+        self._manifested = manifested_by(options)
+        self._query = FleetQuery(
+            begin, end, store_labels(options), options.namespace or ""
+        )
+        self._options, self._clock, self._notes = options, clock, notes
+
+    async def read(self, on_progress: OnProgress) -> FleetAnswer:
+        """Ask the store; raises `StoreError`."""
+        query, manifested, notes = self._query, self._manifested, self._notes
+        explains = self._options.explain_queries
+        async with StoreClient(self._access) as client:
+            with told_queries(self._clock, explains=explains) as tell:
+                client.on_query = tell.tell
+                store = FleetStore(client, query)
+                names = await store.find()
+                store.on_progress = on_progress
+                rows = await store.read_each(
+                    names,
+                    lambda stored: fleet_row(
+                        stored, manifested, query
+                    ).without_samples(),
+                )
+        for warning in client.warnings:
+            notes.note(f"the store says: {warning}")
+        if manifested is None and any(NO_SETTINGS in row.bounds.doubts for row in rows):
+            notes.note(f"{NO_SETTINGS}, to tell kills by probes from other restarts")
+        times = " to ".join(
+            f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"
+            for at in (query.begin, query.end)
+        )
+        length = format_age(timedelta(seconds=query.end - query.begin))
+        return FleetAnswer(
+            rows,
+            store.containers,
+            f"{store.shown_url}, {times}",
+            tuple(store.holes),
+            f"{store.containers} containers in the store: none failed, was restarted "
+            f"or became not ready in {length}",
+        )
+
+
+class _CurrentReader:
+    """Reads a fleet from the API server of the kubeconfig.
+
+    Raises:
+        UsageError: an option that is for a store alone.
+        ClusterError: the kubeconfig cannot be used.
+    """
+
+    parts = "nodes"
+
+    def __init__(self, options: FleetOptions, clock: Clock, notes: Notes) -> None:
+        for option, value in (
+            ("--since", options.since),
+            ("--from", options.begin),
+            ("--to", options.end),
+            ("-f", options.filenames),
+            ("--static", options.static),
+            ("--prometheus-label", options.prometheus_label),
+            ("--explain-queries", options.explain_queries),
+        ):
+            if value:
+                raise UsageError(
+                    f"{option} is for a store: --prometheus auto finds it. Without one "
+                    "the cluster says what its pods and kubelets have counted so far"
+                )
+        try:
+            self._access = load_access(options.kubeconfig, options.kube_context)
+        except ClusterError as error:
+            text = f"{error}; --prometheus URL asks a store instead"
+            raise ClusterError(text) from error
+        self._namespace = options.namespace or ""
+        self._clock, self._notes = clock, notes
+
+    async def read(self, on_progress: OnProgress) -> FleetAnswer:
+        """Ask the cluster; raises `ClusterError`."""
+        async with ApiClient(self._access, self._clock) as client:
+            warn_of_waits(client, self._notes)
+            counters = ProxyCounters(client)
+            fleet = CurrentFleet(client, counters, self._clock, self._namespace)
+            fleet.on_progress = on_progress
+            rows = await fleet.read_each(
+                lambda found: FleetRow(
+                    found.stored, found.settings, found.bounds, None, found.state
+                ).without_samples()
+            )
+        access = self._access
+        return FleetAnswer(
+            rows,
+            fleet.containers,
+            f"{access.context} ({access.cluster.server}): {ABOUT}",
+            tuple(fleet.holes),
+            f"{fleet.containers} containers with probes in the cluster: none has "
+            "failed, was restarted or is not ready",
+        )
+
+
 def print_fleet(options: FleetOptions) -> int:
     """Print the containers whose probes hurt; return the exit status.
 
     Raises:
         UsageError: an option cannot be used.
         ManifestError: what is wrong with the files.
-        StoreError: the store cannot be asked.
+        ClusterError: the store or the cluster cannot be asked.
     """
     notes = Notes(quiet=options.quiet)
-    clock = SystemClock(awake_ns)
-    begin, end = asked_time(options, clock.now())
-    access = store_access(options, notes)
-    manifested = manifested_by(options)
-    query = FleetQuery(begin, end, store_labels(options), options.namespace or "")
-    with told_queries(clock, explains=options.explain_queries) as tell:
-        store, rows = asyncio.run(_read(access, query, manifested, notes, tell))
-    times = " to ".join(
-        f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC" for at in (begin, end)
-    )
-    about = (f"{store.shown_url}, {times}", *store.holes)
+    kind = _StoreReader if options.prometheus else _CurrentReader
+    reader = kind(options, SystemClock(awake_ns), notes)
+    answer = asyncio.run(reader.read(_Progress(notes, reader.parts).tell))
+    if kind is _CurrentReader:
+        notes.note(answer.about)
     emit(
         FleetReport(
-            rows,
-            store.containers,
-            about,
+            answer.rows,
+            answer.containers,
+            (answer.about, *answer.holes),
             has_headings=not options.no_headers,
             is_ascii=not draws_unicode(sys.stdout),
         ),
         options.output,
     )
-    length = format_age(timedelta(seconds=end - begin))
-    if not rows:
-        notes.note(
-            f"{store.containers} containers in the store: none failed, was restarted "
-            f"or became not ready in {length}"
-        )
-    if any(NO_SETTINGS in row.bounds.doubts for row in rows) and manifested is None:
-        notes.note(f"{NO_SETTINGS}, to tell kills by probes from other restarts")
-    for hole in store.holes:
+    if not answer.rows:
+        notes.note(answer.calm)
+    for hole in answer.holes:
         notes.warning(hole)
-    return _HOLES if options.strict and store.holes else 0
-
-
-async def _read(
-    access: StoreAccess,
-    query: FleetQuery,
-    manifested: Manifested | None,
-    notes: Notes,
-    tell: QueryCount,
-) -> tuple[FleetStore, list[FleetRow]]:
-    async with StoreClient(access) as client:
-        client.on_query = tell.tell
-        store = FleetStore(client, query)
-        names = await store.find()
-        store.on_progress = _Progress(notes).tell
-        rows = await store.read_each(
-            names, lambda stored: fleet_row(stored, manifested, query).without_samples()
-        )
-        for warning in client.warnings:
-            notes.note(f"the store says: {warning}")
-    return store, rows
+    return _HOLES if options.strict and answer.holes else 0
 
 
 def fleet_row(
@@ -352,10 +463,10 @@ def manifested_by(options: SettingsOptions) -> Manifested | None:
 
 
 class _Progress:
-    """Tells how much of the samples has been read."""
+    """Tells how much has been read."""
 
-    def __init__(self, notes: Notes) -> None:
-        self._notes = notes
+    def __init__(self, notes: Notes, parts: str) -> None:
+        self._notes, self._parts = notes, parts
         self._told = 0
 
     def tell(self, done: int, total: int) -> None:
@@ -363,7 +474,7 @@ class _Progress:
         tenth = done * _TENTHS // max(total, 1)
         if total >= _TENTHS and tenth > self._told:
             self._told = tenth
-            self._notes.note(f"{done} of {total} parts of the samples are read")
+            self._notes.note(f"{done} of {total} {self._parts} are read")
 
 
 # -- cells

@@ -2,7 +2,7 @@
 
 A kubelet asks the API server whether the user has `get nodes/metrics`. The proxy needs
 `get nodes/proxy`, which also allows commands in every pod of the node: it is used only
-on request.
+on request, of which `fleet` without a store is one.
 
 Anyone who can write a Node object decides where its kubelet seems to be. So credentials
 are sent only to a server whose certificate the cluster's own authority, from the

@@ -10,6 +10,7 @@ tick, is deleted when its worker ends, and outlives its container).
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -21,6 +22,10 @@ from msgspec import Struct
 from probetui.k8s.probe import ProbeKey, ProbeType
 
 _SERIES = re.compile(rb"^prober_probe_total\{([^\n]*)\} ([0-9.e+]+)", re.MULTILINE)
+_BUCKETS = re.compile(
+    rb"^prober_probe_duration_seconds_bucket\{([^\n]*)\} ([0-9.e+]+)", re.MULTILINE
+)
+_PROCESS_START = re.compile(rb"^process_start_time_seconds ([0-9.e+]+)$", re.MULTILINE)
 _LABEL = re.compile(rb'(\w+)="((?:[^"\\\n]|\\.)*)"')
 _TYPES = {kind.value.encode(): kind for kind in ProbeType}
 _RESULTS = {b"successful": 0, b"failed": 1}
@@ -86,11 +91,47 @@ def _parse(labels: bytes) -> tuple[ProbeKey, int] | None:
 
 
 def _count(text: bytes) -> int | None:
+    value = _number(text)
+    return None if value is None else int(value)
+
+
+def _number(text: bytes) -> float | None:
     try:
         value = float(text)
     except ValueError:
         return None
-    return int(value) if math.isfinite(value) else None
+    return value if math.isfinite(value) else None
+
+
+Durations = Mapping[tuple[str, str, str, ProbeType], Mapping[float, float]]
+"""How many successes took at most so many seconds, by namespace, pod, container, type.
+
+Durations have no uid.
+"""
+
+
+def read_durations(text: bytes) -> Durations:
+    """Parse the histograms of a response; skip other lines."""
+    found: dict[tuple[str, str, str, ProbeType], dict[float, float]] = {}
+    for match in itertools.islice(_BUCKETS.finditer(text), _MOST_SERIES):
+        labels = {label[1]: label[2] for label in _LABEL.finditer(match[1])}
+        kind, count = _TYPES.get(labels.get(b"probe_type", b"")), _number(match[2])
+        try:
+            bound = float(labels.get(b"le", b""))
+            namespace, pod, container = (
+                labels[name].decode() for name in (b"namespace", b"pod", b"container")
+            )
+        except (KeyError, ValueError):
+            continue
+        if kind is not None and count is not None and bound > 0:
+            found.setdefault((namespace, pod, container, kind), {})[bound] = count
+    return found
+
+
+def read_process_start(text: bytes) -> float | None:
+    """Return when the process of a response began, in Unix seconds, if it says so."""
+    match = _PROCESS_START.search(text)
+    return None if match is None else _number(match[1])
 
 
 class CountedTicks(Struct, frozen=True):
