@@ -247,6 +247,7 @@ ROWS: Mapping[str, Row] = {
     "why --md": Row(("--md",), shows="^### "),
     "why --short": Row(("--short",), shows=r"^\S+/\S+ "),
     "why --at": Row(("--at", "2099-01-31 12:00"), USAGE, "has not come yet"),
+    "why --strict": Row(("--strict",)),
     "why --record": Row(("--record", "{folder}/past.jsonl"), writes="past.jsonl"),
     "whatif --set": Row(shows="/app +what if "),
     "export -o": Row(writes="exported"),

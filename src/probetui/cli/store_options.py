@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 from probetui.cli.printing import Notes, print_line
 from probetui.cluster.client import ApiClient
 from probetui.cluster.kubeconfig import load_access
-from probetui.cluster.prometheus.client import StoreAccess, read_pem
+from probetui.cluster.prometheus.client import StoreAccess, StoreClient, read_pem
 from probetui.cluster.prometheus.services import AUTO, choose_store, service_access
 from probetui.drive.clocks import SystemClock, awake_ns
-from probetui.durations import parse_duration
+from probetui.durations import format_age, parse_duration
 from probetui.errors import UsageError
 from probetui.ports import Clock
 from probetui.safe_text import safe_line
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 TOKEN_VARIABLE = "PROBETUI_PROMETHEUS_TOKEN"  # noqa: S105  # the name of a variable
 _TENANT_HEADER = "X-Scope-OrgID"
 _DAY = timedelta(days=1)
+_CLOCKS_DIFFER = timedelta(minutes=2)
 _LONGEST = timedelta(days=366)
 _DAYS = re.compile(r"([0-9]{1,4})([dw])")
 _CLOCK = re.compile(r"(yesterday |today )?([0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?)")
@@ -209,6 +210,22 @@ def past_instant(option: str, text: str, now: datetime) -> datetime:
             '"2026-08-31 03:12", 03:12, "yesterday 03:12" or -12h'
         ) from None
     return instant.astimezone() if instant.tzinfo is None else instant
+
+
+def note_store(client: StoreClient, clock: Clock, notes: Notes) -> None:
+    """Note what a store said beside its answers, and a clock that is not ours."""
+    for warning in client.warnings:
+        notes.note(f"the store says: {warning}")
+    told_at = client.told_at
+    if told_at is None:
+        return
+    ahead = told_at.astimezone(UTC) - clock.now().astimezone(UTC)
+    if abs(ahead) > _CLOCKS_DIFFER:
+        way = "behind" if ahead > timedelta() else "ahead of"
+        notes.warning(
+            f"this machine's clock is {format_age(abs(ahead))} {way} the store's: the "
+            "store's instants are meant, so --at and --to may have to be others"
+        )
 
 
 class QueryCount:

@@ -91,8 +91,15 @@ def _running(folder: Path, text: str, options: Sequence[str]) -> Iterator[str]:
 
 
 @contextmanager
-def told_prometheus(answer: Callable[[str], bytes]) -> Iterator[str]:
-    """Serve answers to queries, in a thread of its own; yield the URL."""
+def told_prometheus(
+    answer: Callable[[str], bytes | tuple[int, bytes]], date: str = ""
+) -> Iterator[str]:
+    """Serve answers to queries, in a thread of its own; yield the URL.
+
+    Args:
+        answer: returns the body, with a status that is not 200; 0 ends the connection.
+        date: what the header says instead of now.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -103,17 +110,25 @@ def told_prometheus(answer: Callable[[str], bytes]) -> Iterator[str]:
             self._answer(self.path.partition("?")[2])
 
         def _answer(self, fields: str) -> None:
-            body = answer(dict(parse_qsl(fields))["query"])
-            self.send_response(200)
+            told = answer(dict(parse_qsl(fields))["query"])
+            status, body = told if isinstance(told, tuple) else (200, told)
+            if not status:
+                self.close_connection = True
+                return
+            self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
+
+        def date_time_string(self, timestamp: float | None = None) -> str:
+            return date or super().date_time_string(timestamp)
 
         def log_message(self, *_args: object) -> None:
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        # Each waits that long for its end.
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
         try:
             yield f"http://127.0.0.1:{server.server_port}"

@@ -84,6 +84,20 @@ def test_a_proxy_without_posts_is_asked_by_get() -> None:
     assert [series.labels for series in _ask(answer)] == [{"a": "b"}]
 
 
+def test_what_a_url_asks_for_goes_with_each_query() -> None:
+    asked: list[dict[str, str]] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        asked.append(dict(request.url.params))
+        status = 405 if request.method == "POST" else 200
+        return httpx2.Response(status, content=vector())
+
+    _ask(answer, StoreAccess(f"{_URL}?tenant=a"))
+
+    assert asked[0] == {"tenant": "a"}
+    assert asked[1] == {"tenant": "a", "query": "up[1m]", "time": "60.000"}
+
+
 @pytest.mark.parametrize(
     ("status", "body", "told"),
     [
@@ -94,7 +108,7 @@ def test_a_proxy_without_posts_is_asked_by_get() -> None:
         pytest.param(302, b"", "to a page to log in", id="redirect"),
         pytest.param(400, refusal("bad_data", "parse error"), "parse error", id="400"),
         pytest.param(503, refusal("unavailable", "not ready"), "not ready", id="503"),
-        pytest.param(503, b"upstream", "no API of a Prometheus", id="503 of a proxy"),
+        pytest.param(503, b"upstream", "cannot answer", id="503 of a proxy"),
         pytest.param(
             200,
             b'{"status":"success","data":{"resultType":"scalar","result":[]}}',

@@ -21,6 +21,7 @@ from probetui.cli.reports import emit
 from probetui.cli.session.server_waits import warn_of_waits
 from probetui.cli.store_options import (
     asked_time,
+    note_store,
     store_access,
     store_labels,
     told_queries,
@@ -327,8 +328,7 @@ class _StoreReader:
                         stored, manifested, query
                     ).without_samples(),
                 )
-        for warning in client.warnings:
-            notes.note(f"the store says: {warning}")
+        note_store(client, self._clock, notes)
         if manifested is None and any(NO_SETTINGS in row.bounds.doubts for row in rows):
             notes.note(f"{NO_SETTINGS}, to tell kills by probes from other restarts")
         times = " to ".join(
@@ -426,7 +426,7 @@ def print_fleet(options: FleetOptions) -> int:
         ),
         options.output,
     )
-    if not answer.rows:
+    if not answer.rows and not answer.holes:
         notes.note(answer.calm)
     for hole in answer.holes:
         notes.warning(hole)

@@ -306,7 +306,7 @@ class WhyInstant(OptionGroup):
 
 
 class PastRecordOptions(OptionGroup, section="Record"):
-    """Whether the record of a store's samples is kept."""
+    """Whether the record of a store's samples is kept, and may lack something."""
 
     record: Annotated[
         str | None,
@@ -317,6 +317,10 @@ class PastRecordOptions(OptionGroup, section="Record"):
             "and `report` read.",
         ),
     ] = None
+    strict: Annotated[
+        bool,
+        Opt(help="Exit with status 1 if a store could not answer something."),
+    ] = False
 
 
 class WhyOptions(

@@ -16,6 +16,7 @@ from probetui.cli.option_values import rules_by
 from probetui.cli.printing import Notes
 from probetui.cli.session.recording import make_header, open_writer
 from probetui.cli.store_options import (
+    note_store,
     past_instant,
     store_access,
     store_labels,
@@ -30,7 +31,7 @@ from probetui.cluster.observe.sampled_container import (
     OTHER_SETTINGS,
     bound_container,
 )
-from probetui.cluster.prometheus.client import StoreClient
+from probetui.cluster.prometheus.client import StoreClient, StoreError
 from probetui.cluster.prometheus.fleet import FleetQuery, FleetStore, StoredContainer
 from probetui.cluster.prometheus.past import StoredPod, past_inputs, stored_pod
 from probetui.cluster.prometheus.workloads import Manifested, workload_of
@@ -58,10 +59,14 @@ _ENDED = "the store's samples end here"
 
 
 class PastRecord(NamedTuple):
-    """A record, and the instant that was asked about; None for its end."""
+    """A record, and the instant that was asked about; None for its end.
+
+    `has_holes` is whether something could not be answered.
+    """
 
     path: Path
     until: datetime | None
+    has_holes: bool
 
 
 class NamedContainer(NamedTuple):
@@ -123,7 +128,7 @@ def past_record(named: NamedContainer, options: WhyOptions) -> Iterator[PastReco
     client = StoreClient(access)
     with told_queries(clock, explains=options.explain_queries) as tell:
         client.on_query = tell.tell
-        stored = asyncio.run(_read(client, query, notes))
+        stored, holes = asyncio.run(_read(client, query, notes))
     pods = _pods(stored, manifested, named, notes)
     with TemporaryDirectory() as folder:
         target = options.record or str(Path(folder) / f"past.jsonl{SUFFIX}")
@@ -136,18 +141,22 @@ def past_record(named: NamedContainer, options: WhyOptions) -> Iterator[PastReco
             # 03:12 is all of that minute.
             is_minute = not asked.second and not asked.microsecond
             until = asked + (_MINUTE if is_minute else _SLACK)
-        yield PastRecord(Path(target), until)
+        yield PastRecord(Path(target), until, has_holes=bool(holes))
 
 
 async def _read(
     client: StoreClient, query: FleetQuery, notes: Notes
-) -> list[StoredContainer]:
+) -> tuple[list[StoredContainer], list[str]]:
+    """Return the containers of a pod, and what of them could not be answered."""
     async with client:
         store = FleetStore(client, query)
         stored = await store.read(await store.find_pod())
+        note_store(client, SystemClock(awake_ns), notes)
+    if not stored:
+        raise StoreError(store.holes[0])
     for hole in store.holes:
         notes.warning(hole)
-    return stored
+    return stored, store.holes
 
 
 def _pods(

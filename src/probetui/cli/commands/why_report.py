@@ -45,6 +45,7 @@ from probetui.suggestions import nearest_hint
 if TYPE_CHECKING:
     from probetui.cli.commands.inspection import WhyOptions
 
+_HOLES = 1
 _MOST_ARGUMENTS = 2
 _WORD = re.compile(r"[^\s\"',{}]+")
 """A word of a manifest, as a uid is one."""
@@ -94,7 +95,7 @@ def print_report(arguments: Sequence[str], options: WhyOptions) -> int:
         with past_record(named, options) as past:
             name = "/".join(filter(None, named))
             _print(past.path, name, None, form, options, past.until)
-        return 0
+        return _HOLES if options.strict and past.has_holes else 0
     if options.record is not None:
         raise UsageError("--record is of a store's samples: --prometheus names one")
     path = wanted.path or last_record()

@@ -12,9 +12,12 @@ import base64
 import math
 import ssl
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Self
-from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 import httpx2
 import msgspec
@@ -36,6 +39,12 @@ _LONGEST_TEXT = 300
 _TIMEOUT = httpx2.Timeout(150, connect=10)
 """Prometheus itself gives up after two minutes."""
 
+_LARGEST_NUMBER = 2.0**53
+"""No count and no instant is larger, and each whole number up to it is exact."""
+
+_LATEST = 253_402_214_400.0
+"""The last day of the year 9999, the last that has a date."""
+
 _OK = 200
 _METHOD_NOT_ALLOWED = 405
 _TOO_MUCH = frozenset({413, 422})
@@ -50,7 +59,18 @@ _PUBLIC_HEADERS = frozenset({"User-Agent", "Accept-Encoding"})
 
 
 class StoreError(ClusterError):
-    """A store cannot be asked, or refuses; the message says what was tried."""
+    """A store cannot be asked, or refuses; the message says what was tried.
+
+    `reason` is the part of the message that does not tell the query.
+    """
+
+    def __init__(self, message: str, reason: str = "") -> None:
+        super().__init__(message)
+        self.reason = reason or message
+
+
+class LostStoreError(StoreError):
+    """Nobody answers, so that it is of no use to ask for the rest."""
 
 
 class TooMuchError(StoreError):
@@ -92,8 +112,8 @@ class Series(Struct, frozen=True):
     Attributes:
         labels: without its name.
         name: of the metric, empty where the query has none.
-        values: pairs of Unix seconds and a finite value.
-        dropped: how many samples were no finite number.
+        values: pairs of Unix seconds and a finite value, by time.
+        dropped: how many samples were no number that a count or an instant has.
     """
 
     name: str
@@ -106,6 +126,8 @@ class _Result(Struct):
     metric: dict[str, str]
     value: tuple[float, str] | None = None
     values: list[tuple[float, str]] = []
+    histogram: msgspec.Raw | None = None
+    histograms: list[msgspec.Raw] = []
 
 
 class _Data(Struct, rename="camel"):
@@ -138,6 +160,7 @@ class StoreClient:
     Attributes:
         on_query: called with each query before it is sent.
         warnings: what the store said beside its answers, each once.
+        told_at: the instant that its last answer names as its own, None if none does.
     """
 
     def __init__(
@@ -151,6 +174,7 @@ class StoreClient:
         self._method = "POST" if access.transport is None else "GET"
         self.on_query: Callable[[str, float], None] = _do_nothing
         self.warnings: dict[str, None] = {}
+        self.told_at: datetime | None = None
         parts = urlsplit(access.url)
         host = parts.netloc.rpartition("@")[2]
         path = parts.path if parts.path.endswith("/") else f"{parts.path}/"
@@ -212,7 +236,8 @@ class StoreClient:
         if self._method == "POST":
             request = self._http.build_request("POST", url, data=dict(fields))
         else:
-            request = self._http.build_request("GET", url, params=dict(fields))
+            asked = urlencode([*parse_qsl(self._query), *fields.items()])
+            request = self._http.build_request("GET", f"{self._url}?{asked}")
         try:
             response = await self._http.send(request, stream=True)
             try:
@@ -221,6 +246,9 @@ class StoreClient:
                 await response.aclose()
         except TooLargeError as error:
             raise TooMuchError(f"{self.shown_url}: {error}") from error
+        except ClusterError as error:
+            # Of the API server that is asked to pass it on.
+            raise LostStoreError(self._hide(str(error))) from error
         except (httpx2.HTTPError, OSError) as error:
             text = self._hide(str(error) or type(error).__name__)
             hint = ""
@@ -228,9 +256,11 @@ class StoreClient:
                 hint = "; `kubectl port-forward` makes one of a cluster reachable"
             if "CERTIFICATE_VERIFY_FAILED" in text:
                 hint = "; --prometheus-ca names the authority that signed it"
-            raise StoreError(
+            raise LostStoreError(
                 f"{self.shown_url} cannot be asked: {text}{hint}"
             ) from None
+        with suppress(ValueError):
+            self.told_at = parsedate_to_datetime(response.headers.get("Date", ""))
         return response.status_code, body
 
     def _read(self, status: int, body: bytes, promql: str) -> list[Series]:
@@ -281,20 +311,24 @@ class StoreClient:
         if status in _TOO_MUCH:
             return TooMuchError(
                 f"{where} refuses {tried} (HTTP {status}){reply}; a shorter time or a "
-                "namespace asks for less"
+                "namespace asks for less",
+                f"(HTTP {status}){reply}",
             )
         if status in _REDIRECTS:
             return StoreError(
                 f"{where} sends elsewhere (HTTP {status}), mostly to a page to log in: "
                 "the credentials are not sent there"
             )
-        if answer is None or status == 404:  # noqa: PLR2004
+        if status == 404 or (answer is None and status < 500):  # noqa: PLR2004
             return StoreError(
                 f"{where}{_QUERY_PATH} is no API of a Prometheus (HTTP {status})"
                 f"{reply}; its URL may need a prefix, as /prometheus or "
                 "/select/0/prometheus"
             )
-        return StoreError(f"{where} cannot answer {tried} (HTTP {status}){reply}")
+        return StoreError(
+            f"{where} cannot answer {tried} (HTTP {status}){reply}",
+            f"(HTTP {status}){reply}",
+        )
 
     def _hide(self, text: str) -> str:
         """Return a text of the store that is safe to print, without credentials."""
@@ -343,16 +377,17 @@ def _secrets(access: StoreAccess, headers: Sequence[tuple[str, str]]) -> list[st
 
 def _series(result: _Result) -> Series:
     pairs = result.values if result.value is None else [result.value]
-    values = [
+    values = sorted(
         (at, number)
         for at, text in pairs
-        if math.isfinite(number := _number(text)) and math.isfinite(at)
-    ]
+        if abs(number := _number(text)) <= _LARGEST_NUMBER and 0 <= at < _LATEST
+    )
     labels = {
         name: value for name, value in result.metric.items() if name != "__name__"
     }
     name = result.metric.get("__name__", "")
-    return Series(name, labels, values, len(pairs) - len(values))
+    histograms = len(result.histograms) + (result.histogram is not None)
+    return Series(name, labels, values, len(pairs) - len(values) + histograms)
 
 
 def _number(text: str) -> float:

@@ -16,8 +16,17 @@ from __future__ import annotations
 import asyncio
 import math
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from datetime import UTC, datetime
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
@@ -30,6 +39,7 @@ from probetui.cluster.observe.sampled_container import (
     Sample,
 )
 from probetui.cluster.prometheus.client import (
+    LostStoreError,
     Series,
     StoreClient,
     StoreError,
@@ -69,8 +79,16 @@ _HOURS = 6 * 3_600.0
 _SHORTEST = 300.0
 """A time that is refused is asked for in halves, down to this."""
 
+_CLOCK_SECONDS = 60.0
+"""A clock that is further ahead is said to be off."""
+
+_LONGEST_BACK_OFF = 360.0
+"""An end is shown once the next instance runs: so long after it, and a status later."""
+
 _PODS_AT_ONCE = 10
 _QUERIES_AT_ONCE = 4
+_LOOKBACK = 300.0
+"""A change that falls between two parts of a time is in the later of them."""
 
 SCRAPE_ADVICE = (
     "is /metrics/probes of the kubelets scraped? An endpoint of a ServiceMonitor for "
@@ -147,7 +165,6 @@ class FleetStore:
 
     Attributes:
         shown_url: of the store, without what may be secret.
-        holes: what could not be answered, each once.
         containers: how many containers with probes there are at the end of the time.
         on_progress: called with how many of how many parts have been read.
     """
@@ -159,9 +176,18 @@ class FleetStore:
         self._turns = asyncio.Semaphore(_QUERIES_AT_ONCE)
         self._matchers: dict[str, list[str]] = {}
         self._found: set[str] = set()
-        self.holes: dict[str, None] = {}
+        self._holes: Counter[str] = Counter()
+        self._lost: StoreError | None = None
         self.containers = 0
         self.on_progress: Callable[[int, int], None] = _do_nothing
+
+    @property
+    def holes(self) -> list[str]:
+        """What could not be answered; refusals of one kind are one."""
+        return [
+            text if count == 1 else f"{text}; {count} queries in all"
+            for text, count in self._holes.items()
+        ]
 
     async def find(self) -> list[ContainerName]:
         """Return the candidates, each once.
@@ -184,10 +210,11 @@ class FleetStore:
                 "restarts and readiness are not known"
             )
         self.containers = await self._count(COUNTER if probed else _READY)
+        await self._note_retention(COUNTER if probed else _READY)
         found: dict[ContainerName, None] = {}
         for begin, end in _parts(self._query.begin, self._query.end, _DAY):
-            for promql in self._candidate_queries(end - begin):
-                for series in await self._ask(promql, end):
+            for promql_of in self._candidate_queries():
+                async for series in self._ask_parts(promql_of, begin, end):
                     name = _container_name(series.labels)
                     if name.container and self._is_wanted(name):
                         found[name] = None
@@ -214,6 +241,8 @@ class FleetStore:
                     name = _container_name(series.labels)
                     if name.container and self._is_wanted(name):
                         found[name] = None
+        if not found and self.holes:
+            raise StoreError(self.holes[0])
         if not found:
             raise StoreError(
                 f"{self._client.shown_url} has nothing of pod "
@@ -290,31 +319,46 @@ class FleetStore:
             self._found.add(metric)
         return bool(found)
 
+    async def _note_retention(self, metric: str) -> None:
+        """Note from when on there are samples, if that is not all the time."""
+        query, promql = self._query, self._existence(metric)
+        absent, present = query.begin, query.end
+        if await self._ask(promql, min(absent + _LOOKBACK, present)):
+            return
+        while present - absent > max((query.end - query.begin) / 100, _LOOKBACK):
+            middle = (absent + present) / 2
+            if await self._ask(promql, middle):
+                present = middle
+            else:
+                absent = middle
+        since = datetime.fromtimestamp(present, UTC)
+        self._note(
+            f"no samples of {metric}{self._where()} before about "
+            f"{since:%Y-%m-%d %H:%M} UTC: the store's retention ends there, or nothing "
+            "was scraped; of the time before nothing is known"
+        )
+
     async def _count(self, metric: str) -> int:
         wanted = self._matchers[metric]
         promql = f"count(count by ({_BY}) ({selector(metric, wanted)}))"
         counted = await self._ask(promql, self._query.end)
         return int(counted[0].values[-1][1]) if counted and counted[0].values else 0
 
-    def _candidate_queries(
-        self,
-        seconds: float,
-    ) -> Iterator[str]:
+    def _candidate_queries(self) -> Iterator[Callable[[float], str]]:
         """Yield queries for what failed, restarted or became not ready in a time."""
         if COUNTER in self._found:
-            wanted = [
+            failed = [
                 *self._matchers[COUNTER],
                 'result="failed"',
                 'probe_type=~"Liveness|Startup"',
             ]
-            yield _rose(COUNTER, wanted, seconds)
+            yield partial(_rose, COUNTER, failed)
         if _READY in self._found:
             wanted = self._matchers[_READY]
-            yield _rose(_RESTARTS, wanted, seconds)
-            samples = selector(_READY, wanted, seconds)
+            yield partial(_rose, _RESTARTS, wanted)
             # To become ready once is to start.
-            yield f"group by ({_BY}) (changes({samples}) > 1)"
-            yield f"group by ({_BY}) (max_over_time({samples}) == 0)"
+            for rule in ("changes({}) > 1", "max_over_time({}) == 0"):
+                yield partial(_that, rule, wanted)
 
     def _is_wanted(self, name: ContainerName) -> bool:
         query = self._query
@@ -326,49 +370,74 @@ class FleetStore:
 
     async def _ask(self, promql: str, at: float) -> list[Series]:
         """Ask, and note what is refused or was no number."""
+        if self._lost is not None:
+            return []
         try:
             answer = await self._client.query(promql, at)
-        except TooMuchError as error:
-            self._note(str(error))
+        except StoreError as error:
+            self._note_error(error)
             return []
         self._note_dropped(answer)
         return answer
+
+    async def _ask_parts(
+        self, promql_of: Callable[[float], str], begin: float, end: float
+    ) -> AsyncIterator[Series]:
+        """Ask about a time, and about parts of it where that is too much."""
+        parts = [(begin, end)]
+        while parts and self._lost is None:
+            begin, end = parts.pop()
+            length = end - begin
+            # Whether a range has its first instant differs between versions.
+            overlap = _LOOKBACK if begin > self._query.begin else 0.001
+            try:
+                answer = await self._client.query(promql_of(length + overlap), end)
+            except TooMuchError as error:
+                if length <= _SHORTEST:
+                    # No part will be short enough for such a limit.
+                    self._note_error(error)
+                    return
+                middle = (begin + end) / 2
+                parts += [(middle, end), (begin, middle)]
+                continue
+            except StoreError as error:
+                self._note_error(error)
+                continue
+            self._note_dropped(answer)
+            for series in answer:
+                yield series
 
     def _note_dropped(self, answer: Iterable[Series]) -> None:
         for series in answer:
             if series.dropped:
                 name = series.name or "a series"
-                self._note(f"samples of {name} are no numbers and are left out")
+                self._note(
+                    f"samples of {name} are no numbers that can be, and are left out"
+                )
+
+    def _note_error(self, error: StoreError) -> None:
+        if isinstance(error, LostStoreError):
+            self._lost = error
+        # The first query stands for all that are refused for the same reason.
+        known = next((text for text in self._holes if error.reason in text), None)
+        self._holes[known or str(error)] += 1
 
     def _note(self, text: str) -> None:
-        self.holes[text] = None
+        self._holes[text] = 1
 
     async def _samples(self, promql_of: Callable[[float], str]) -> list[Series]:
         """Return raw samples of the whole time, joined from parts of it."""
         joined: dict[tuple[str, frozenset[tuple[str, str]]], list[tuple[float, float]]]
         joined = defaultdict(list)
-        parts = [*_parts(self._query.begin, self._query.end, _HOURS)]
-        parts.reverse()
-        while parts:
-            begin, end = parts.pop()
-            try:
-                # Whether a range has its first instant differs between versions.
-                answer = await self._client.query(promql_of(end - begin + 0.001), end)
-            except TooMuchError as error:
-                if end - begin <= _SHORTEST:
-                    self._note(str(error))
-                    continue
-                middle = (begin + end) / 2
-                parts += [(middle, end), (begin, middle)]
-                continue
-            self._note_dropped(answer)
-            for series in answer:
+        for begin, end in _parts(self._query.begin, self._query.end, _HOURS):
+            async for series in self._ask_parts(promql_of, begin, end):
                 values = joined[series.name, frozenset(series.labels.items())]
                 last = values[-1][0] if values else -math.inf
                 values += (pair for pair in series.values if pair[0] > last)
         return [
             Series(name, dict(labels), values)
             for (name, labels), values in joined.items()
+            if values
         ]
 
     async def _read_pods(
@@ -395,7 +464,16 @@ class FleetStore:
             begun = await self._ask(selector(_DURATIONS, wanted), self._query.begin)
             durations = [(series, True) for series in ended]
             durations += [(series, False) for series in begun]
-        return [*_containers(self._query.begin, counted, states, durations)]
+        status = _States(states)
+        found = [*_containers(self._query.begin, counted, status, durations)]
+        for doubt in status.doubts:
+            self._note(doubt)
+        return found
+
+
+def _that(rule: str, wanted: Sequence[str], seconds: float) -> str:
+    """Return a query for the containers whose readiness has met a rule."""
+    return f"group by ({_BY}) ({rule.format(selector(_READY, wanted, seconds))})"
 
 
 def _rose(metric: str, wanted: Sequence[str], seconds: float) -> str:
@@ -492,12 +570,11 @@ class _Processes:
 def _containers(
     begin: float,
     counted: Sequence[Series],
-    states: Sequence[Series],
+    status: _States,
     durations: Sequence[tuple[Series, bool]],
 ) -> Iterator[StoredContainer]:
     scraped = _scraped(counted)
     processes = _Processes(each for of_it in scraped.values() for each in of_it)
-    status = _States(states)
     successes = _successes(durations)
     names = {name for name, _ in scraped} | set(status.containers())
     for name in sorted(names):
@@ -524,7 +601,7 @@ def _containers(
                 if (by_bound := successes.get((name[:2], name.container, kind)))
             },
             status.ends(name),
-            status.values(name, "state_started"),
+            status.starts(name),
         )
 
 
@@ -594,9 +671,14 @@ def _probe_samples(
 
 
 class _States:
-    """The series of kube-state-metrics, by pod and container."""
+    """The series of kube-state-metrics, by pod and container.
+
+    Attributes:
+        doubts: of instants that cannot be, each once: nodes have clocks of their own.
+    """
 
     def __init__(self, states: Sequence[Series]) -> None:
+        self.doubts: dict[str, None] = {}
         self._of_containers: dict[tuple[ContainerName, str], list[Series]]
         self._of_containers = defaultdict(list)
         self._of_pods: dict[tuple[str, str, str], list[Series]] = defaultdict(list)
@@ -625,7 +707,10 @@ class _States:
     def created_at(self, name: ContainerName) -> float | None:
         """Return when the pod was created."""
         found = self._pod_series(name, "kube_pod_created")
-        return found[0].values[-1][1] if found else None
+        if not found:
+            return None
+        first, created_at = found[0].values[0][0], found[0].values[-1][1]
+        return created_at if 0 <= created_at <= first + _CLOCK_SECONDS else None
 
     def alive_until(self, name: ContainerName) -> float:
         """Return the last sample that shows the pod, and no deletion of it."""
@@ -670,13 +755,34 @@ class _States:
             if value == 1.0
         }
         found: dict[float, SeenEnd] = {}
+        alive_at = [at for at, _ in self.values(name, "restarts_total")]
         for at, ended_at in self.values(name, "last_terminated_timestamp"):
+            if ended_at in found:
+                continue
             code = codes.get(at)
+            place = bisect_left(alive_at, at)
+            earliest = alive_at[place - 1] - _LONGEST_BACK_OFF if place else 0.0
+            known_at = ended_at
+            if not earliest <= ended_at <= at + _CLOCK_SECONDS and (found or place):
+                # It is not later than the sample that shows it.
+                known_at = at
+                self.doubts[
+                    f"{name.pod}/{name.container}: its node names an end that does not "
+                    "fit the samples: that node's clock is off, or the store's"
+                ] = None
             end = LastEnd(
-                ended_at, reasons.get(at, ""), None if code is None else int(code)
+                known_at, reasons.get(at, ""), None if code is None else int(code)
             )
-            found.setdefault(ended_at, SeenEnd(at, end))
+            found[ended_at] = SeenEnd(at, end)
         return tuple(found.values())
+
+    def starts(self, name: ContainerName) -> tuple[Sample, ...]:
+        """Return when instances were started, as far as that can be."""
+        return tuple(
+            sample
+            for sample in self.values(name, "state_started")
+            if 0 <= sample.value <= sample.at + _CLOCK_SECONDS
+        )
 
     def _with_uid(self, name: ContainerName) -> ContainerName:
         """Return the name with the uid that it has here: static pods have a mirror."""
