@@ -179,7 +179,10 @@ def test_listeners_are_cached_for_three_seconds() -> None:
     bench.record_refusal(3.2)
 
     assert bench.requests == [FIRST, FIRST]
-    assert [entry.refused_at for entry in bench.entries] == [THERE, OTHER]
+    assert [(entry.at, entry.refused_at) for entry in bench.entries] == [
+        (at(0.1), THERE),
+        (at(2), OTHER),
+    ]
 
 
 def test_unchanged_listeners_are_not_reported_again() -> None:
@@ -251,6 +254,15 @@ def test_an_error_of_the_inspection_is_reported_once() -> None:
     assert [(entry.listeners, entry.problem) for entry in bench.entries] == [
         (None, "another machine")
     ]
+
+
+def test_a_refusal_of_a_pod_that_is_gone_starts_no_request() -> None:
+    bench = Bench()
+    bench.pods.clear()
+
+    bench.record_refusal(0)
+
+    assert bench.requests == []
 
 
 def test_listeners_of_a_removed_pod_are_ignored() -> None:

@@ -301,3 +301,23 @@ def test_a_tick_that_has_ended_meanwhile_is_not_called_unfinished() -> None:
 
     assert bench.engine.running_probes() == ()
     assert bench.of(UnfinishedTickEntry) == []
+
+
+def test_an_unfinished_tick_is_journaled_once_even_if_another_pod_goes() -> None:
+    probe = a_probe(period_seconds=1, timeout_seconds=2)
+    pod = a_pod(a_container(liveness_probe=probe))
+    other = a_pod(name="other")
+    bench = EngineBench(
+        pod, other, config=KEEPS, probing=probing(liveness=always(HANGS))
+    )
+    bench.run_until(6)
+    (probe_id,) = bench.engine.running_probes()
+    bench.simulation.submit(ProbeStillRuns(probe_id))
+
+    bench.send(DeletePod(other.uid))
+    bench.run_until(50)
+    bench.simulation.submit(ProbeStillRuns(probe_id))
+
+    assert [shown.pod.uid for shown in bench.snapshot.pods] == [pod.uid]
+    assert bench.engine.running_probes() == (probe_id,)
+    assert [entry.at for entry in bench.of(UnfinishedTickEntry)] == [at(6)]

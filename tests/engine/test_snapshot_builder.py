@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from probetui.debugger.active_faults import ActiveFaults
 from probetui.debugger.dry_runs import DryRuns
 from probetui.debugger.overrides import ProbeOverrides
+from probetui.debugger.timing import Timing
 from probetui.engine.snapshot import (
     BackoffSnapshot,
     ContainerSnapshot,
@@ -16,6 +17,8 @@ from probetui.engine.snapshot import (
     ProbeSnapshot,
     QueuedTick,
     Snapshot,
+    Upcoming,
+    UpcomingKind,
 )
 from probetui.engine.snapshot_builder import SnapshotBuilder
 from probetui.k8s.event import EventType
@@ -195,6 +198,14 @@ class TestSharing:
 
         assert bench.build().entries is bench.build(1).entries
 
+    def test_so_are_the_workers_of_pods_where_none_changed(self) -> None:
+        bench = Bench()
+        bench.workers.update(UpdatePodOptions(UpdateType.CREATE, bench.pod), START)
+        first, second = bench.build().node, bench.build().node
+
+        assert [worker.pod_uid for worker in first.workers] == [bench.pod.uid]
+        assert second.workers is first.workers
+
     def test_a_tick_changes_its_pod_and_no_other(self) -> None:
         bench = Bench(probed_pod(), a_pod(name="other"))
         bench.step_workers()
@@ -309,6 +320,43 @@ class TestWhole:
 
         assert bench.build().is_paused
         assert bench.build().queue == (QueuedTick(a_key(LIVENESS), at(10)),)
+
+    def test_while_paused_the_ends_of_waits_are_upcoming_with_their_container(
+        self,
+    ) -> None:
+        bench = Bench(a_pod(a_container("stops"), a_container("waits")))
+        bench.publish(a_container_status("stops"))
+        bench.lifecycle.stopping(
+            bench.pod,
+            an_instance(a_container("stops")),
+            ExitCause.LIVENESS,
+            30,
+            "pod",
+            at(5),
+        )
+        bench.syncer.backoff_decisions[bench.pod.uid, "waits"] = BackoffDecision(
+            waits=True,
+            window=timedelta(seconds=10),
+            since=at(8),
+            until=at(18),
+            next_window=timedelta(seconds=20),
+        )
+        bench.overrides.pause()
+
+        assert bench.build(10).upcoming == (
+            Upcoming(UpcomingKind.BACKOFF_OVER, at(18), bench.pod.uid, "waits"),
+            Upcoming(UpcomingKind.GRACE_OVER, at(35), bench.pod.uid, "stops"),
+        )
+
+    def test_a_held_result_is_upcoming_since_its_probe_ended(self) -> None:
+        bench = Bench(probed_pod())
+        outcome = an_outcome(started_at=at(3), duration=timedelta(seconds=2))
+        bench.probes.scheduler.held[a_key()] = ProbeFinished(1, outcome)
+        bench.overrides.pause()
+
+        assert bench.build(10).upcoming == (
+            Upcoming(UpcomingKind.HELD_RESULT, at(5), *a_key()),
+        )
 
     def test_a_lost_runtime_is_shown_with_its_error(self) -> None:
         bench = Bench()
@@ -480,25 +528,31 @@ class TestContainer:
         assert (last.exit_code, last.by) == (3, ExitCause.ITSELF)
 
     @pytest.mark.parametrize(
-        ("status", "until"),
+        ("status", "is_waiting"),
         [
-            pytest.param(a_container_status(state=Waiting()), at(18), id="waiting"),
-            pytest.param(a_container_status(), None, id="running"),
-            pytest.param(a_container_status("other"), at(18), id="unknown"),
+            pytest.param(a_container_status(state=Waiting()), True, id="waiting"),
+            pytest.param(a_container_status(), False, id="running"),
+            pytest.param(a_container_status("other"), True, id="unknown"),
         ],
     )
     def test_a_waiting_container_has_the_end_of_its_wait(
-        self, status: ContainerStatus, until: datetime | None
+        self, status: ContainerStatus, *, is_waiting: bool
     ) -> None:
         bench = Bench()
         bench.publish(status)
         ten, twenty = timedelta(seconds=10), timedelta(seconds=20)
         bench.syncer.backoff_decisions[bench.pod.uid, "app"] = BackoffDecision(
-            waits=True, window=ten, since=at(8), until=at(18), next_window=twenty
+            waits=True,
+            window=ten,
+            since=at(8),
+            until=at(18),
+            next_window=twenty,
+            latest=at(28),
         )
+        until, latest = (at(18), at(28)) if is_waiting else (None, None)
 
         assert bench.container_snapshot().backoff == BackoffSnapshot(
-            ten, at(8), until, twenty
+            ten, at(8), until, twenty, latest
         )
 
 
@@ -521,6 +575,24 @@ class TestProbe:
             probe.history,
             probe.is_held_back,
         ) == (0, (), False)
+
+    @pytest.mark.parametrize("has_worker", [False, True], ids=["without", "with"])
+    def test_a_probe_of_other_timing_shows_what_the_manifest_has(
+        self, *, has_worker: bool
+    ) -> None:
+        bench = Bench(probed_pod(period_seconds=10))
+        manifest = bench.pod.containers[0].liveness_probe
+        assert manifest is not None
+        if has_worker:
+            bench.step_workers()
+        bench.overrides.timings[a_key()] = replace(
+            Timing.of(manifest), period_seconds=3
+        )
+
+        probe = bench.probe_snapshot()
+
+        assert probe.worker_alive is has_worker
+        assert (probe.probe.period_seconds, probe.manifest_probe) == (3, manifest)
 
     def test_a_probe_shows_the_state_of_its_worker(self) -> None:
         bench = Bench(probed_pod(failure_threshold=2))
