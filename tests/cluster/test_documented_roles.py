@@ -32,20 +32,20 @@ _BASIC = {("create", "authorization.k8s.io", "selfsubjectaccessreviews")}
 """What every user may: Kubernetes binds system:basic-user to all of them."""
 
 
-def _roles() -> Mapping[str, Sequence[Mapping[str, Any]]]:
-    documents = (yaml.safe_load(block) for block in _YAML.findall(PAGE.read_text()))
+def _roles(page: Path) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    documents = (yaml.safe_load(block) for block in _YAML.findall(page.read_text()))
     return {
         role["metadata"]["name"]: role["rules"]
         for role in documents
-        if role and role.get("kind") == "ClusterRole"
+        if isinstance(role, dict) and role.get("kind") == "ClusterRole"
     }
 
 
 class RoleAuthorizer:
-    """Allows what a ClusterRole of the page allows, and lists what it refused."""
+    """Allows what a ClusterRole of a page allows, and lists what it refused."""
 
-    def __init__(self, role: str) -> None:
-        self._rules = _roles()[role]
+    def __init__(self, role: str, page: Path = PAGE) -> None:
+        self._rules = _roles(page)[role]
         self.refused: set[tuple[str, str, str]] = set()
         self._used: list[Mapping[str, Any]] = []
 
@@ -208,6 +208,6 @@ async def test_a_node_asks_for_nothing_that_its_role_does_not_allow(
 
     assert role.refused == set(), output.decode()
     assert process.returncode == INTERRUPTED, output.decode()
-    is_in_use = [role.is_used(rule) for rule in _roles()["probetui-node"]]
+    is_in_use = [role.is_used(rule) for rule in _roles(PAGE)["probetui-node"]]
     # Nobody used the node's kubelet API, so that it asked for no review.
     assert is_in_use == [True] * 6 + [False] * 2

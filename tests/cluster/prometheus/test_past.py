@@ -202,7 +202,7 @@ def test_a_pod_that_no_manifest_is_of_is_told(
     assert run([*line, "-f", other]) == USAGE
     assert "no manifest of -f is of pod exec-liveness" in capsys.readouterr().err
     assert run(line) == USAGE
-    assert "name the manifest of the pod with -f" in capsys.readouterr().err
+    assert "name the manifest with -f" in capsys.readouterr().err
     assert run(["why", "--record", str(tmp_path / "x.jsonl")]) == USAGE
     assert "--prometheus names one" in capsys.readouterr().err
 

@@ -264,9 +264,10 @@ async def test_a_missing_right_to_list_is_told_with_its_command(tmp_path: Path) 
 # -- as it is typed
 
 
-async def _typed(
+async def typed(
     *words: str, environ: Mapping[str, str] | None = None
 ) -> tuple[int, str, str]:
+    """Return status, output and errors of a command line, the latter on one line."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-m", "probetui", *words),
@@ -299,11 +300,11 @@ async def test_a_real_prometheus_is_asked_through_the_api_server(
         async with cluster(service(*_STACK), connect=connect) as server:
             config = write_kubeconfig(tmp_path / "config", server.url, token=_TOKEN)
             store = ("--prometheus", "auto", "--kubeconfig", str(config))
-            fleet = await _typed(
+            fleet = await typed(
                 *("fleet", *store, "--from", at(-20), "--to", at(360)),
                 *("-f", str(manifests), "-o", "json"),
             )
-            why = await _typed(
+            why = await typed(
                 *("why", "default/exec-liveness", *store, "--at", at(200)),
                 *("-f", str(manifests), "--record", str(record)),
             )
@@ -328,7 +329,7 @@ async def test_the_right_to_ask_a_service_is_told_with_another_way(
 
     async with cluster(service(*_STACK), authorize=no_proxy) as server:
         config = write_kubeconfig(tmp_path / "config", server.url, token=_TOKEN)
-        status, output, errors = await _typed(
+        status, output, errors = await typed(
             "fleet", "--prometheus", "auto", "--kubeconfig", str(config)
         )
 
@@ -342,7 +343,7 @@ async def test_a_service_without_endpoints_is_told(tmp_path: Path) -> None:
     connect = {"services/proxy": ServiceProxy({}).answer}
     async with cluster(service(*_STACK), connect=connect) as server:
         config = write_kubeconfig(tmp_path / "config", server.url, token=_TOKEN)
-        status, _, errors = await _typed(
+        status, _, errors = await typed(
             "fleet", "--prometheus", "auto", "--kubeconfig", str(config)
         )
 
@@ -362,7 +363,7 @@ async def test_a_token_of_another_store_stays_here(tmp_path: Path) -> None:
                 "KUBECONFIG": str(config),
                 "HOME": str(tmp_path),
             }
-            status, _, errors = await _typed(
+            status, _, errors = await typed(
                 *("fleet", "--prometheus", "auto", "--prometheus-tenant", "team-a"),
                 environ=environ,
             )
@@ -385,7 +386,7 @@ async def test_a_token_of_another_store_stays_here(tmp_path: Path) -> None:
 async def test_options_that_do_not_fit_are_refused(
     words: list[str], message: str
 ) -> None:
-    status, _, errors = await _typed("fleet", "--prometheus", "auto", *words)
+    status, _, errors = await typed("fleet", "--prometheus", "auto", *words)
 
     assert status == 2
     assert message in errors

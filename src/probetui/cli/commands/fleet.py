@@ -170,6 +170,7 @@ class FleetOptions(
     "fleet",
     cls=SectionedCommand,
     epilog=examples(
+        "probetui fleet --prometheus auto",
         "probetui fleet --prometheus http://127.0.0.1:9090 -f k8s/",
         "probetui fleet --prometheus http://127.0.0.1:9090 --since 7d -n shop -o json",
         "probetui fleet --prometheus http://127.0.0.1:9090 -o html > fleet.html",
@@ -181,10 +182,11 @@ def fleet(options: FleetOptions) -> int:
     """List the containers of a cluster whose probes hurt, the worst first.
 
     With --prometheus the results of probes are those that it has scraped from the
-    kubelets (/metrics/probes) and from kube-state-metrics; nothing is asked of the
-    cluster. What happened between two scrapes is bounded: 1-3 kills are at least one
-    and at most three. Thresholds and periods come from the manifests of -f; without
-    them a kill cannot be told from another restart.
+    kubelets (/metrics/probes) and from kube-state-metrics. What happened between two
+    scrapes is bounded: 1-3 kills are at least one and at most three. Thresholds and
+    periods come from the manifests of -f, else from pods and templates in the cluster
+    of the kubeconfig; ~ marks those of a template that may have changed since. Without
+    either a kill cannot be told from another restart.
 
     Without it the API server of the kubeconfig is asked for its pods, and through it
     each kubelet for what it has counted since its start, for which you need the right

@@ -26,6 +26,7 @@ from probetui.cli.store_options import (
     store_labels,
     told_queries,
 )
+from probetui.cli.store_settings import known_settings
 from probetui.cli.terminal import draws_unicode
 from probetui.cluster.client import ApiClient
 from probetui.cluster.errors import ClusterError
@@ -41,6 +42,7 @@ from probetui.cluster.observe.sampled_container import (
     failures_over,
 )
 from probetui.cluster.prometheus.client import StoreClient
+from probetui.cluster.prometheus.cluster_settings import ClusterSettings
 from probetui.cluster.prometheus.current import ABOUT, CurrentFleet
 from probetui.cluster.prometheus.fleet import (
     FleetQuery,
@@ -314,9 +316,11 @@ class _StoreReader:
 
     async def read(self, on_progress: OnProgress) -> FleetAnswer:
         """Ask the store; raises `StoreError`."""
-        query, manifested, notes = self._query, self._manifested, self._notes
-        explains = self._options.explain_queries
-        async with StoreClient(self._access) as client:
+        query, options, notes = self._query, self._options, self._notes
+        explains = options.explain_queries
+        settings = known_settings(self._manifested, options, rules_by(options))
+        async with StoreClient(self._access) as client, settings as known:
+            source = known.source
             with told_queries(self._clock, explains=explains) as tell:
                 client.on_query = tell.tell
                 store = FleetStore(client, query)
@@ -324,13 +328,17 @@ class _StoreReader:
                 store.on_progress = on_progress
                 rows = await store.read_each(
                     names,
-                    lambda stored: fleet_row(
-                        stored, manifested, query
-                    ).without_samples(),
+                    lambda stored: fleet_row(stored, source, query).without_samples(),
+                    None if source is None else source.learn,
                 )
         note_store(client, self._clock, notes)
-        if manifested is None and any(NO_SETTINGS in row.bounds.doubts for row in rows):
-            notes.note(f"{NO_SETTINGS}, to tell kills by probes from other restarts")
+        known.tell(notes)
+        is_lacking = any(NO_SETTINGS in row.bounds.doubts for row in rows)
+        if self._manifested is None and is_lacking:
+            why = f" ({known.problem})" if known.problem else ""
+            notes.note(
+                f"{NO_SETTINGS}, to tell kills by probes from other restarts{why}"
+            )
         times = " to ".join(
             f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"
             for at in (query.begin, query.end)
@@ -434,10 +442,12 @@ def print_fleet(options: FleetOptions) -> int:
 
 
 def fleet_row(
-    stored: StoredContainer, manifested: Manifested | None, query: FleetQuery
+    stored: StoredContainer,
+    source: Manifested | ClusterSettings | None,
+    query: FleetQuery,
 ) -> FleetRow:
     """Return a container with what its samples of a time show."""
-    settings = None if manifested is None else manifested.settings(stored)
+    settings = None if source is None else source.settings(stored)
     samples = stored.samples
     failures = failures_over(samples, query.begin, query.end, _PARTS)
     return FleetRow(stored, settings, bound_container(samples, settings), failures)
@@ -500,13 +510,14 @@ def fleet_cells(row: FleetRow, *, is_ascii: bool) -> dict[str, str]:
     """Return the cells of a container by the headings of their columns."""
     bounds, name, end = row.bounds, row.stored.name, row.stored.last_end
     code = "" if end.exit_code is None else f" {end.exit_code}"
+    about = "~" if row.settings is not None and row.settings.is_of_today else ""
     return {
         "WORKLOAD": workload_of(row.stored),
         "NAMESPACE": name.namespace,
         "POD": name.pod,
         "CONTAINER": name.container,
-        "KILLS": _range(bounds.probe_kills),
-        "NEAR MISSES": _range(bounds.near_misses),
+        "KILLS": about + _range(bounds.probe_kills),
+        "NEAR MISSES": about + _range(bounds.near_misses),
         "RESTARTS": _range(bounds.restarts),
         "NOT READY": "?"
         if bounds.not_ready is None

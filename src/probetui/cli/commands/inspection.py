@@ -344,7 +344,7 @@ class WhyOptions(
         "probetui why shop/web --at 40s",
         "probetui why --md > ticket.md",
         "probetui why --page killed-by-liveness",
-        'probetui why shop/web-0 --at "yesterday 03:12" --prometheus URL -f k8s/',
+        'probetui why shop/web-0 --at "yesterday 03:12" --prometheus auto',
     ),
 )
 @click.argument("arguments", nargs=-1, metavar="[FILE.jsonl] [POD/CONTAINER]")
@@ -357,8 +357,9 @@ def why(arguments: tuple[str, ...], options: WhyOptions) -> int:
     one that was never created.
 
     With --prometheus it asks a store of a cluster's past about NAMESPACE/POD or
-    NAMESPACE/POD/CONTAINER, by the settings of -f: the hour before --at and three
-    minutes after it become a record. What happened between two scrapes is bounded.
+    NAMESPACE/POD/CONTAINER, by the settings of -f, else by those of the pod or of its
+    template in the cluster of the kubeconfig: the hour before --at and three minutes
+    after it become a record. What happened between two scrapes is bounded.
     """
     if options.page is not None:
         from probetui.cli.cause_pages import print_page

@@ -22,18 +22,30 @@ from probetui.cli.store_options import (
     store_labels,
     told_queries,
 )
-from probetui.cluster.observe.inputs import ObservedInput, ObservedInputEncoder
+from probetui.cli.store_settings import KnownSettings, known_settings
+from probetui.cluster.observe.inputs import (
+    ObservedInput,
+    ObservedInputEncoder,
+    Remark,
+)
 from probetui.cluster.observe.observation import ClusterObservation
 from probetui.cluster.observe.sampled_container import (
     NO_COUNTERS,
     NO_RESTARTS,
     NO_SETTINGS,
     OTHER_SETTINGS,
+    SETTINGS_OF_TODAY,
+    ContainerSettings,
     bound_container,
 )
 from probetui.cluster.prometheus.client import StoreClient, StoreError
 from probetui.cluster.prometheus.fleet import FleetQuery, FleetStore, StoredContainer
-from probetui.cluster.prometheus.past import StoredPod, past_inputs, stored_pod
+from probetui.cluster.prometheus.past import (
+    StoredPod,
+    TimedInput,
+    past_inputs,
+    stored_pod,
+)
 from probetui.cluster.prometheus.workloads import Manifested, workload_of
 from probetui.drive.clocks import SystemClock, awake_ns
 from probetui.errors import RecordError, UsageError
@@ -113,11 +125,6 @@ def past_record(named: NamedContainer, options: WhyOptions) -> Iterator[PastReco
     notes = Notes(quiet=options.quiet)
     access = store_access(options, notes)
     manifested = manifested_by(options)
-    if manifested is None:
-        raise UsageError(
-            "a store has no thresholds and periods: name the manifest of the pod "
-            "with -f"
-        )
     query = FleetQuery(
         begin.timestamp(),
         end.timestamp(),
@@ -128,14 +135,19 @@ def past_record(named: NamedContainer, options: WhyOptions) -> Iterator[PastReco
     client = StoreClient(access)
     with told_queries(clock, explains=options.explain_queries) as tell:
         client.on_query = tell.tell
-        stored, holes = asyncio.run(_read(client, query, notes))
-    pods = _pods(stored, manifested, named, notes)
+        stored, holes, known = asyncio.run(
+            _read(client, query, options, manifested, notes)
+        )
+    pods = _pods(stored, known, named, notes)
     with TemporaryDirectory() as folder:
         target = options.record or str(Path(folder) / f"past.jsonl{SUFFIX}")
         writer = open_writer(target)
         rules = rules_by(options)
         config = KubeletConfig(rules.release, rules.feature_gates)
-        _write(writer, pods, (begin, end), f"samples of {client.shown_url}", config)
+        origin = f"samples of {client.shown_url}"
+        if any(stored.is_of_today for stored in pods):
+            origin += ", by settings of today"
+        _write(writer, pods, (begin, end), origin, config)
         until = None
         if options.at is not None:
             # 03:12 is all of that minute.
@@ -145,9 +157,13 @@ def past_record(named: NamedContainer, options: WhyOptions) -> Iterator[PastReco
 
 
 async def _read(
-    client: StoreClient, query: FleetQuery, notes: Notes
-) -> tuple[list[StoredContainer], list[str]]:
-    """Return the containers of a pod, and what of them could not be answered."""
+    client: StoreClient,
+    query: FleetQuery,
+    options: WhyOptions,
+    manifested: Manifested | None,
+    notes: Notes,
+) -> tuple[list[StoredContainer], list[str], KnownSettings]:
+    """Return the containers of a pod, what could not be answered, and settings."""
     async with client:
         store = FleetStore(client, query)
         stored = await store.read(await store.find_pod())
@@ -156,12 +172,16 @@ async def _read(
         raise StoreError(store.holes[0])
     for hole in store.holes:
         notes.warning(hole)
-    return stored, store.holes
+    async with known_settings(manifested, options, rules_by(options)) as known:
+        if known.source is not None:
+            await known.source.learn(stored)
+    known.tell(notes)
+    return stored, store.holes, known
 
 
 def _pods(
     stored: Sequence[StoredContainer],
-    manifested: Manifested,
+    known: KnownSettings,
     named: NamedContainer,
     notes: Notes,
 ) -> list[StoredPod]:
@@ -178,22 +198,39 @@ def _pods(
     of_pods: dict[str, list[StoredContainer]] = defaultdict(list)
     for each in stored:
         of_pods[each.name.uid].append(each)
-    pods = []
+    pods, doubts = [], []
     for containers in of_pods.values():
-        settings = [manifested.settings(each) for each in containers]
+        settings = [_settings(known, each) for each in containers]
         for each, own in zip(containers, settings, strict=True):
-            for doubt in bound_container(each.samples, own).doubts:
-                if doubt in _TOLD:
-                    notes.warning(f"{each.name.container}: {doubt}")
-        known = next((each for each in settings if each is not None), None)
-        if known is not None:
-            pods.append(stored_pod(containers, known))
+            found = bound_container(each.samples, own).doubts
+            doubts += [
+                f"{each.name.container}: {text}" for text in found if text in _TOLD
+            ]
+        own = next((each for each in settings if each is not None), None)
+        if own is not None:
+            pods.append(stored_pod(containers, own))
     if not pods:
+        workload, namespace = workload_of(stored[0]), namespaces[0]
+        if isinstance(known.source, Manifested):
+            raise UsageError(
+                f"no manifest of -f is of pod {named.pod}, which is of {workload} in "
+                f"namespace {namespace}"
+            )
         raise UsageError(
-            f"no manifest of -f is of pod {named.pod}, which is of "
-            f"{workload_of(stored[0])} in namespace {namespaces[0]}"
+            "a store has no thresholds and periods, and neither has the cluster of pod "
+            f"{named.pod} of {workload} in namespace {namespace}"
+            f"{f' ({known.problem})' if known.problem else ''}: name the manifest "
+            "with -f"
         )
+    for text in doubts:
+        notes.warning(text)
     return pods
+
+
+def _settings(
+    known: KnownSettings, stored: StoredContainer
+) -> ContainerSettings | None:
+    return None if known.source is None else known.source.settings(stored)
 
 
 def _write(
@@ -212,6 +249,14 @@ def _write(
     # Before that the store has nothing.
     begin = max(begin, inputs[0].at)
     by_uid = {stored.pod.uid: stored.pod for stored in pods}
+    inputs[:0] = [
+        TimedInput(
+            begin,
+            Remark(f"{stored.pod.name}: {SETTINGS_OF_TODAY}", is_fault=True),
+        )
+        for stored in pods
+        if stored.is_of_today
+    ]
     mask = Mask(find_pod_secrets(by_uid.values()))
     recorder = Recorder(writer, RecordContext(started_at=begin, pods=by_uid, mask=mask))
     recorder.begin(

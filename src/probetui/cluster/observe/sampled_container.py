@@ -35,6 +35,9 @@ FROM_THE_MIDDLE = "what came before the first sample is not known"
 KUBELET_RESTARTED = "the kubelet was restarted: results before that are missing"
 MAY_HAVE_RESTARTED = "the kubelet may have been restarted between two samples"
 NO_SETTINGS = "its settings are not known: name the manifest with -f"
+SETTINGS_OF_TODAY = (
+    "its settings are those of its template today: they may have been others"
+)
 OTHER_SETTINGS = "there are more results than the period of the manifest allows"
 NO_COUNTERS = "no series prober_probe_total is of its probes"
 NO_RESTARTS = "its restarts are not known: there is no sample of kube-state-metrics"
@@ -104,11 +107,15 @@ class TimeNotReady(NamedTuple):
 
 
 class ContainerSettings(Struct, frozen=True):
-    """A container as its manifest has it, and the rules of its kubelet."""
+    """A container as its manifest has it, and the rules of its kubelet.
+
+    `is_of_today`: they are of a template that may have changed since.
+    """
 
     pod: Pod
     container: Container
     rules: KubeletRules = PORTED_RULES
+    is_of_today: bool = False
 
 
 class ProbeBounds(Struct, frozen=True):
@@ -150,6 +157,8 @@ class ContainerBounds(Struct, frozen=True):
     @property
     def is_exact(self) -> bool:
         """Whether kills, near misses and restarts are known exactly."""
+        if SETTINGS_OF_TODAY in self.doubts:
+            return False
         known = (self.probe_kills, self.near_misses, self.restarts)
         return all(bounds is not None and bounds.is_exact for bounds in known)
 
@@ -172,6 +181,8 @@ def bound_container(
     }
     killing = [probes[kind] for kind in _KILLING if kind in probes]
     doubts = [*restarts.doubts, *(doubt for probe in killing for doubt in probe.doubts)]
+    if settings is not None and settings.is_of_today and _may_kill(settings):
+        doubts.append(SETTINGS_OF_TODAY)
     kills, near_misses = Bounds(), Bounds()
     for probe in killing:
         if probe.tally is None:

@@ -19,6 +19,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import (
     AsyncIterator,
+    Awaitable,
     Callable,
     Iterable,
     Iterator,
@@ -257,11 +258,15 @@ class FleetStore:
         return await self.read_each(names, lambda stored: stored)
 
     async def read_each(
-        self, names: Sequence[ContainerName], keep: Callable[[StoredContainer], T]
+        self,
+        names: Sequence[ContainerName],
+        keep: Callable[[StoredContainer], T],
+        learn: Callable[[Sequence[StoredContainer]], Awaitable[None]] | None = None,
     ) -> list[T]:
         """Read the samples of containers as `read`, and return what is kept of each.
 
-        The samples of a day of one container take more than a megabyte.
+        The samples of a day of one container take more than a megabyte. `learn` is
+        called with those of some pods before they are kept.
         """
         pods = sorted({name[:3] for name in names})
         days = max((self._query.end - self._query.begin) / _DAY, 1)
@@ -277,7 +282,10 @@ class FleetStore:
                 stored = await self._read_pods(batch)
             done += 1
             self.on_progress(done, len(batches))
-            return [keep(each) for each in stored if each.name in wanted]
+            found = [each for each in stored if each.name in wanted]
+            if learn is not None:
+                await learn(found)
+            return [keep(each) for each in found]
 
         async with asyncio.TaskGroup() as tasks:
             reading = [tasks.create_task(read(batch)) for batch in batches]

@@ -72,11 +72,15 @@ class _Due(NamedTuple):
 
 
 class StoredPod(Struct, frozen=True):
-    """A pod as a store has it: its settings, and its containers by name."""
+    """A pod as a store has it: its settings, and its containers by name.
+
+    `is_of_today`: its settings may have been others at that time.
+    """
 
     pod: Pod
     version: str
     containers: Mapping[str, StoredContainer]
+    is_of_today: bool = False
 
 
 def stored_pod(
@@ -89,6 +93,7 @@ def stored_pod(
         pod,
         settings.rules.release,
         {stored.name.container: stored for stored in containers},
+        settings.is_of_today,
     )
 
 

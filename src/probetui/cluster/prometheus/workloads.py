@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 from probetui.cluster.observe.sampled_container import ContainerSettings
 from probetui.cluster.prometheus.fleet import StoredContainer
@@ -32,6 +32,10 @@ _MADE = {
 """What comes after the name of an object in those of its pods."""
 
 
+_NEAREST_FIRST = (
+    *("ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Job"),
+    *("Deployment", "CronJob"),
+)
 _SAMPLES = {
     "Pod": "",
     "Deployment": "-6b8c5f7d9b-2x4z7",
@@ -82,6 +86,13 @@ def workload_of(container: StoredContainer) -> str:
     return f"{kind}/{name}"
 
 
+def made_by(pod: str) -> Iterator[tuple[str, str]]:
+    """Yield kind and name of what may have made a pod of a name, the nearest first."""
+    for kind in _NEAREST_FIRST:
+        if match := re.fullmatch(f"(.+?){_MADE[kind]}", pod):
+            yield kind, match[1]
+
+
 class Manifested:
     """The settings of containers, as manifests have them.
 
@@ -99,6 +110,9 @@ class Manifested:
             if made is not None:
                 pattern = re.compile(re.escape(pod.object.name) + made)
                 self._of_names[pod.pod.namespace].append((pattern, pod))
+
+    async def learn(self, stored: Sequence[StoredContainer]) -> None:
+        """Do nothing: manifests are read already."""
 
     def settings(self, container: StoredContainer) -> ContainerSettings | None:
         """Return the settings of a container, None if no manifest is of its pod."""
