@@ -22,6 +22,8 @@ _LAST_WORDS = frozenset({"load", "read", "open"})
 EXCEPTIONS = {
     "cli/lessons/__init__.py:(folder / f'{name}.yaml').read_bytes": "of this package",
     "cli/lessons/__init__.py:(folder / f'{name}.sim.yaml').read_bytes": "the same",
+    "cluster/prometheus/packaged.py:SAMPLES.read_bytes": "the same",
+    "cluster/prometheus/packaged.py:WORKLOADS.read_bytes": "the same",
     "cli/cause_pages.py:(folder / f'{kind}.md').read_text": "the same",
     "presentation/page/elements.py:(files(__package__) / name).read_text": "the same",
     "cli/web/server.py:(files(__package__) / name).read_bytes": "the same",

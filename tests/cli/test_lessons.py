@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -66,6 +67,7 @@ def test_the_default_lesson_comes_first() -> None:
         "tls",
         "variable",
         "versions",
+        "past",
     }
 
 
@@ -210,12 +212,58 @@ def test_the_names_of_lessons_that_run_are_not_given_twice() -> None:
 def test_pages_cycle() -> None:
     first, last = (
         OpenLesson(load_lesson(lesson_names()[0])),
-        OpenLesson(load_lesson("versions")),
+        OpenLesson(load_lesson("past")),
     )
     first.turned, last.turned = -1, 1
 
-    assert (first.number, first.following) == (1, "versions")
+    assert (first.number, first.following) == (1, "past")
     assert (last.number, last.following) == (last.count, DEFAULT)
+
+
+def test_a_night_is_found_in_samples_without_a_store(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["demo", "past"]) == 0
+
+    told = capsys.readouterr().out
+    table, _, exercise = told.partition("\n\n")[2].partition("\nTry ")
+    rows = [line.split() for line in table.splitlines()]
+    assert [row[1:4] for row in rows[1:]] == [
+        ["web-5d9c7b6f4-8xk2p", "app", "1"],
+        ["web-5d9c7b6f4-tq7zr", "app", "0"],
+        ["cart-0", "app", "0"],
+    ]
+    assert "OOMKilled" in table
+
+    (why,) = re.findall(r"probetui (why .+)\.", " ".join(exercise.split()))
+    assert run(why.split()) == 0
+    said = capsys.readouterr().out
+    assert "was killed between 03:11:4" in said
+    assert "its liveness probe failed 3 of 3 times in a row" in said
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Kathmandu", "America/St_Johns"])
+def test_a_night_is_the_same_by_every_clock(
+    zone: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        pod = "shop/web-5d9c7b6f4-8xk2p"
+        assert run(["why", pod, "--at", "03:12", "--prometheus", "demo"]) == 0
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+    assert "was killed between 03:11:4" in capsys.readouterr().out
+
+
+def test_a_lesson_that_is_printed_is_no_page_of_a_browser(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["demo", "past", "--web"]) == 2
+
+    assert "--web: past is printed" in capsys.readouterr().err
 
 
 # -- simulations of the lessons

@@ -15,6 +15,11 @@ from probetui.cli.printing import Notes, print_line
 from probetui.cluster.client import ApiClient
 from probetui.cluster.kubeconfig import load_access
 from probetui.cluster.prometheus.client import StoreAccess, StoreClient, read_pem
+from probetui.cluster.prometheus.packaged import (
+    DEMO,
+    packaged_access,
+    seconds_of_night,
+)
 from probetui.cluster.prometheus.services import AUTO, choose_store, service_access
 from probetui.drive.clocks import SystemClock, awake_ns
 from probetui.durations import format_age, parse_duration
@@ -28,6 +33,7 @@ if TYPE_CHECKING:
 TOKEN_VARIABLE = "PROBETUI_PROMETHEUS_TOKEN"  # noqa: S105  # the name of a variable
 _TENANT_HEADER = "X-Scope-OrgID"
 _DAY = timedelta(days=1)
+_NIGHT = datetime(2026, 8, 31)  # noqa: DTZ001  # local, as people read a clock
 _CLOCKS_DIFFER = timedelta(minutes=2)
 _LONGEST = timedelta(days=366)
 _DAYS = re.compile(r"([0-9]{1,4})([dw])")
@@ -56,6 +62,8 @@ def store_access(options: StoreOptions, notes: Notes) -> StoreAccess:
             "--prometheus URL names the Prometheus to ask; `auto` finds that of the "
             "cluster"
         )
+    if url == DEMO:
+        return packaged_access(_midnight().timestamp())
     headers = [_header(text) for text in options.prometheus_header]
     if options.prometheus_tenant:
         headers.append((_TENANT_HEADER, options.prometheus_tenant))
@@ -86,6 +94,24 @@ def store_access(options: StoreOptions, notes: Notes) -> StoreAccess:
         certificate,
         options.prometheus_insecure_tls,
     )
+
+
+def now_of(options: StoreOptions, clock: Clock) -> datetime:
+    """Return the instant that counts as now: the package's is after its night."""
+    if options.prometheus == DEMO:
+        return _midnight() + timedelta(seconds=seconds_of_night())
+    return clock.now()
+
+
+def default_length(options: StoreOptions) -> timedelta:
+    """Return which time is asked about by itself: a day, or the package's night."""
+    is_demo = options.prometheus == DEMO
+    return timedelta(seconds=seconds_of_night()) if is_demo else _DAY
+
+
+def _midnight() -> datetime:
+    """Return when the night of the package begins, by the clock on the wall here."""
+    return _NIGHT.astimezone()
 
 
 def _found_store(
@@ -149,8 +175,15 @@ def store_labels(options: StoreOptions) -> dict[str, str]:
     return labels
 
 
-def asked_time(options: AskedTime, now: datetime) -> tuple[float, float]:
+def asked_time(
+    options: AskedTime, now: datetime, default: timedelta = _DAY
+) -> tuple[float, float]:
     """Return the time that is asked about, in Unix seconds.
+
+    Args:
+        options: what is asked.
+        now: its end, unless that is asked.
+        default: its length, unless that is asked.
 
     Raises:
         UsageError: an option is no time, or the time is empty or longer than a year.
@@ -161,7 +194,7 @@ def asked_time(options: AskedTime, now: datetime) -> tuple[float, float]:
     if options.begin is not None:
         begin = past_instant("--from", options.begin, now)
     else:
-        begin = end - (_DAY if options.since is None else _length(options.since))
+        begin = end - (default if options.since is None else _length(options.since))
     if not begin < end:
         raise UsageError("the time that is asked about ends before it begins")
     if end - begin > _LONGEST:

@@ -26,11 +26,12 @@ class StoreOptions(ClusterOptions, section="Store"):
     prometheus: Annotated[
         str | None,
         Setting(
-            metavar="URL|auto",
+            metavar="URL|auto|demo",
             help="Prometheus, or Thanos, Mimir or VictoriaMetrics with the prefix of "
             "its API, as https://mimir.example/prometheus. auto finds its Service in "
             "the cluster and asks through the API server, by the kubeconfig's rights; "
-            "auto:NAMESPACE/NAME[:PORT][/PREFIX] names the Service.",
+            "auto:NAMESPACE/NAME[:PORT][/PREFIX] names the Service. demo is a night of "
+            "the package.",
         ),
     ] = None
     prometheus_label: Annotated[

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from probetui.cli.commands.fleet import StoreOptions
 from probetui.cli.files import SourceReader
 from probetui.cli.option_values import rules_by
 from probetui.cli.printing import Notes
@@ -21,7 +22,9 @@ from probetui.cli.reports import emit
 from probetui.cli.session.server_waits import warn_of_waits
 from probetui.cli.store_options import (
     asked_time,
+    default_length,
     note_store,
+    now_of,
     store_access,
     store_labels,
     told_queries,
@@ -49,12 +52,14 @@ from probetui.cluster.prometheus.fleet import (
     FleetStore,
     StoredContainer,
 )
+from probetui.cluster.prometheus.packaged import DEMO, packaged_workloads
 from probetui.cluster.prometheus.workloads import Manifested, workload_of
 from probetui.drive.clocks import SystemClock, awake_ns
 from probetui.durations import format_age
 from probetui.errors import UsageError
 from probetui.k8s.probe import ProbeType
 from probetui.manifest.load import load_manifests
+from probetui.manifest.yaml.parser import SourceFile
 from probetui.ports import Clock
 from probetui.presentation.page.table import table_page
 from probetui.presentation.report import Document, Part, Table
@@ -306,7 +311,8 @@ class _StoreReader:
     parts = "parts of the samples"
 
     def __init__(self, options: FleetOptions, clock: Clock, notes: Notes) -> None:
-        begin, end = asked_time(options, clock.now())
+        now = now_of(options, clock)
+        begin, end = asked_time(options, now, default_length(options))
         self._access = store_access(options, notes)
         self._manifested = manifested_by(options)
         self._query = FleetQuery(
@@ -454,17 +460,22 @@ def fleet_row(
 
 
 def manifested_by(options: SettingsOptions) -> Manifested | None:
-    """Return the settings of -f and --static, None without them."""
-    if not options.filenames and not options.static:
+    """Return the settings of -f and --static, or of the package's own pods."""
+    is_demo = isinstance(options, StoreOptions) and options.prometheus == DEMO
+    if options.filenames or options.static:
+        reader = SourceReader(
+            options.filenames,
+            options.static,
+            recursive=options.recursive,
+            verifies_tls=not options.insecure_skip_tls_verify,
+        )
+        sources = reader.read()
+    elif is_demo:
+        sources = [SourceFile(DEMO, packaged_workloads())]
+    else:
         return None
     rules = rules_by(options)
-    reader = SourceReader(
-        options.filenames,
-        options.static,
-        recursive=options.recursive,
-        verifies_tls=not options.insecure_skip_tls_verify,
-    )
-    manifests = load_manifests(reader.read(), rules=rules, stub_missing=True)
+    manifests = load_manifests(sources, rules=rules, stub_missing=True)
     manifests.raise_for_errors(with_warnings=False)
     return Manifested(manifests.loaded, rules)
 

@@ -17,6 +17,7 @@ from probetui.cli.printing import Notes
 from probetui.cli.session.recording import make_header, open_writer
 from probetui.cli.store_options import (
     note_store,
+    now_of,
     past_instant,
     store_access,
     store_labels,
@@ -117,7 +118,7 @@ def past_record(named: NamedContainer, options: WhyOptions) -> Iterator[PastReco
         RecordError: the record cannot be written.
     """
     clock = SystemClock(awake_ns)
-    now = clock.now()
+    now = now_of(options, clock)
     asked = now if options.at is None else past_instant("--at", options.at, now)
     if asked > now:
         raise UsageError(f'--at "{options.at}" has not come yet')

@@ -47,10 +47,14 @@ _ORDER = (
     "sidecar",
     "startup-window",
     "versions",
+    "past",
 )
 """What comes first is what the others build on."""
 
 _WIDTH = 78
+_PAST = "probetui/past"
+"""The annotation of a lesson about samples, which is printed, too."""
+
 
 _TEXT = "probetui/lesson"
 """The annotation that says what to watch."""
@@ -67,6 +71,7 @@ class Lesson(Struct, frozen=True):
 
     `text` says in a few sentences what to watch, `exercise` what to do on the screen.
     `versions` are the kubelets that a lesson shows side by side; none is a session.
+    `is_past` is whether it is about the samples of the package.
     """
 
     name: str
@@ -75,6 +80,7 @@ class Lesson(Struct, frozen=True):
     source: SourceFile
     script: SourceFile
     versions: tuple[str, ...] = ()
+    is_past: bool = False
 
     def numbered(self, number: int) -> SourceFile:
         """Return the manifest for the lesson that is run beside others.
@@ -149,4 +155,5 @@ def load_lesson(name: str) -> Lesson:
         manifest,
         SourceFile(f"script of {name}", script),
         tuple(annotations.get(_VERSIONS, "").split()),
+        _PAST in annotations,
     )

@@ -138,7 +138,8 @@ def run_lesson(name: str, options: DemoOptions) -> int:
     """Run a lesson, and those that the user turns to; return the exit status.
 
     A lesson runs on plain processes unless the parameters name a runtime. One about
-    versions is printed, both side by side, unless a runtime or a version is named.
+    versions is printed, both side by side, unless a runtime or a version is named; so
+    is one about samples.
     """
     # Late: few sessions are lessons.
     from probetui.analysis.quiz import Quiz, QuizScore
@@ -149,6 +150,12 @@ def run_lesson(name: str, options: DemoOptions) -> int:
         raise UsageError(
             f"--web: {name} is printed, side by side; --kubelet shows one of them"
         )
+    if lesson.is_past and is_plain and options.web:
+        raise UsageError(f"--web: {name} is printed; --runtime shows its pod")
+    if lesson.is_past and is_plain:
+        from probetui.cli.commands.past_lesson import print_past
+
+        return print_past(lesson)
     if lesson.versions and is_plain:
         from probetui.cli.commands.side_by_side import print_side_by_side
 
