@@ -633,6 +633,25 @@ ShowSecrets = Annotated[
 ]
 
 
+ShownForm = Annotated[
+    str | None,
+    Opt(
+        "--plain",
+        section=_OUTPUT,
+        flag_value="plain",
+        help="Print lines, even on a terminal.",
+    ),
+    Opt("--no-tui", section=_OUTPUT, flag_value="plain", hidden=True),
+    Opt(
+        "--tui",
+        section=_OUTPUT,
+        is_rare=True,
+        flag_value="tui",
+        help="Show the screen; fail if the terminal does not allow it.",
+    ),
+]
+
+
 class OutputOptions(OptionGroup, section=_OUTPUT):
     """What a session prints and records."""
 
@@ -670,17 +689,7 @@ class OutputOptions(OptionGroup, section=_OUTPUT):
         Opt("-v", is_rare=True, help="Print every tick, including skipped ones."),
     ] = False
     show_secrets: ShowSecrets = False
-    form: Annotated[
-        str | None,
-        Opt("--plain", flag_value="plain", help="Print lines, even on a terminal."),
-        Opt("--no-tui", flag_value="plain", hidden=True),
-        Opt(
-            "--tui",
-            is_rare=True,
-            flag_value="tui",
-            help="Show the screen; fail if the terminal does not allow it.",
-        ),
-    ] = None
+    form: ShownForm = None
     record: Annotated[
         str | None,
         Opt(
@@ -752,8 +761,8 @@ Ascii = Annotated[
 ]
 
 
-class AppearanceOptions(OptionGroup, section=_SCREEN):
-    """How the screen looks."""
+class LookOptions(OptionGroup, section=_SCREEN):
+    """How any screen looks."""
 
     theme: Annotated[
         str | None,
@@ -762,15 +771,6 @@ class AppearanceOptions(OptionGroup, section=_SCREEN):
             metavar="NAME",
             shell_complete=completions.complete_themes,
             help="Colour theme of the screen.",
-        ),
-    ] = None
-    keymap: Annotated[
-        Path | Mapping[str, object] | None,
-        Setting(
-            is_rare=True,
-            metavar="FILE",
-            type=KeymapSource(),
-            help="Custom keys: YAML with action IDs and keys, such as time.step: f9.",
         ),
     ] = None
     color: Annotated[
@@ -782,6 +782,23 @@ class AppearanceOptions(OptionGroup, section=_SCREEN):
         ),
     ] = "auto"
     ascii: Ascii = False
+    no_mouse: Annotated[
+        bool, Setting(is_rare=True, help="Do not capture the mouse.")
+    ] = False
+
+
+class AppearanceOptions(LookOptions, section=_SCREEN):
+    """How the screen of a session looks."""
+
+    keymap: Annotated[
+        Path | Mapping[str, object] | None,
+        Setting(
+            is_rare=True,
+            metavar="FILE",
+            type=KeymapSource(),
+            help="Custom keys: YAML with action IDs and keys, such as time.step: f9.",
+        ),
+    ] = None
     lanes: Annotated[
         bool,
         Setting(
@@ -812,9 +829,6 @@ class AppearanceOptions(OptionGroup, section=_SCREEN):
             is_rare=True,
             help="No animation; update counters at most once a second.",
         ),
-    ] = False
-    no_mouse: Annotated[
-        bool, Setting(is_rare=True, help="Do not capture the mouse.")
     ] = False
 
 

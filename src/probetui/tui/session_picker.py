@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from pathlib import Path, PurePath
-from typing import ClassVar
 
 from msgspec import Struct
 from textual import work
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.events import Resize
 
 from probetui.presentation.text.spans import Line, line, muted, strong
 from probetui.tui.panes.pane import Pane
 from probetui.tui.screens.dialogs import ChoicePane, ChoiceScreen
-from probetui.tui.styled_text import STYLE_CLASSES, StyledLine, styled_line
-from probetui.tui.themes import DARK, OWN_THEMES, role_variables, without_hues
+from probetui.tui.styled_text import StyledLine, styled_line
+from probetui.tui.themed_app import ThemedApp
 
 _PAUSE_SECONDS = 0.15
 """How long the cursor rests on a session before its record is read."""
-
-_STYLES = Path(__file__).parent / "styles"
 
 
 class Choice(Struct, frozen=True):
@@ -98,7 +94,7 @@ class PickerScreen(ChoiceScreen, inherit_bindings=False):
         self._pane_of_lanes.show(lines)
 
 
-class SessionPicker(App[int | None], inherit_bindings=False):
+class SessionPicker(ThemedApp[int | None], inherit_bindings=False):
     """Asks which of some sessions is meant; its result is an index, or None.
 
     Args:
@@ -108,10 +104,6 @@ class SessionPicker(App[int | None], inherit_bindings=False):
         theme: the name of a theme of ours, None for that of a dark terminal.
     """
 
-    CSS_PATH: ClassVar[list[str | PurePath]] = [_STYLES / "app.tcss"]
-    COMPONENT_CLASSES: ClassVar[set[str]] = set(STYLE_CLASSES)
-    ENABLE_COMMAND_PALETTE = False
-
     def __init__(
         self,
         choices: Sequence[Choice],
@@ -120,18 +112,8 @@ class SessionPicker(App[int | None], inherit_bindings=False):
         is_ascii: bool,
         theme: str | None = None,
     ) -> None:
-        super().__init__()
-        for own in OWN_THEMES:
-            self.register_theme(own)
-        self.theme = theme if theme in self.available_themes else DARK
-        self.animation_level = "none"
+        super().__init__(theme)
         self._picker = PickerScreen(choices, glance, is_ascii=is_ascii)
 
     def on_mount(self) -> None:
         self.push_screen(self._picker, self.exit)
-
-    def get_css_variables(self) -> dict[str, str]:
-        """Add the colours of roles to the theme's variables."""
-        theme = super().get_css_variables()
-        roles = role_variables(theme)
-        return {**theme, **(without_hues(roles) if self.no_color else roles)}

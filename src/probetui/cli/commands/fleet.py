@@ -10,8 +10,10 @@ from probetui.cli.options import (
     ClusterOptions,
     FilenameOptions,
     ListedNamespace,
+    LookOptions,
     ProgramOptions,
     Quiet,
+    ShownForm,
     VersionOptions,
     output_forms,
 )
@@ -132,6 +134,8 @@ class AskedTime(OptionGroup, section="Time"):
 class FleetOutput(OptionGroup, section="Output"):
     """How the containers are printed."""
 
+    form: ShownForm = None
+
     output: Annotated[
         str, output_forms("table", "wide", "json", "yaml", "csv", "html")
     ] = "table"
@@ -160,6 +164,7 @@ class FleetOptions(
     FleetPods,
     SettingsOptions,
     FleetOutput,
+    LookOptions,
     ProgramOptions,
 ):
     """The options of `fleet`."""
@@ -192,6 +197,9 @@ def fleet(options: FleetOptions) -> int:
     Without it the API server of the kubeconfig is asked for its pods, and through it
     each kubelet for what it has counted since its start, for which you need the right
     to get nodes/proxy. That has no order and no times, so bounds are wide.
+
+    On a terminal the table is a screen: sorted (o), filtered (/), and Enter says why a
+    container was killed last. With -o, --plain or a pipe it is text.
     """
     from probetui.cli.commands.fleet_report import print_fleet
 

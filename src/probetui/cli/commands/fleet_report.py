@@ -7,10 +7,14 @@ import csv
 import io
 import math
 import sys
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Protocol
 
+import click
+from click.core import ParameterSource
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -30,7 +34,7 @@ from probetui.cli.store_options import (
     told_queries,
 )
 from probetui.cli.store_settings import known_settings
-from probetui.cli.terminal import draws_unicode
+from probetui.cli.terminal import Form, Terminal, choose_form, draws_unicode
 from probetui.cluster.client import ApiClient
 from probetui.cluster.errors import ClusterError
 from probetui.cluster.kubeconfig import load_access
@@ -43,6 +47,7 @@ from probetui.cluster.observe.sampled_container import (
     ContainerSettings,
     bound_container,
     failures_over,
+    new_failures,
 )
 from probetui.cluster.prometheus.client import StoreClient
 from probetui.cluster.prometheus.cluster_settings import ClusterSettings
@@ -73,6 +78,9 @@ _HOLES = 1
 _QUANTILE = 0.99
 _CLOSE = 0.8
 _LONG_NOT_READY = 60.0
+_BEFORE_END, _AFTER_END = 180.0, 60.0
+"""When failures that ask for an end are seen: it may last, and scrapes are seldom."""
+
 _PARTS = 24
 """Of the time, in which failures are counted apart."""
 
@@ -86,6 +94,8 @@ class FleetRow(Struct, frozen=True):
     Attributes:
         failures: of all its probes, in equal parts of the time; None if not known.
         state: that of its status now, in a word; empty if it is well or not known.
+        worst_at: when it was killed last, or else when it was worst, in Unix seconds;
+            None if that is not known.
     """
 
     stored: StoredContainer
@@ -93,6 +103,7 @@ class FleetRow(Struct, frozen=True):
     bounds: ContainerBounds
     failures: Sequence[int] | None
     state: str = ""
+    worst_at: float | None = None
 
     def without_samples(self) -> FleetRow:
         """Return the row without the samples that it came from."""
@@ -181,6 +192,20 @@ class FleetRow(Struct, frozen=True):
             restarts.most,
         )
 
+    @property
+    def numbers(self) -> dict[str, float]:
+        """What columns of numbers are sorted by, by their headings."""
+        kills, near, not_ready, restarts = self.weight
+        return {
+            "KILLS": kills,
+            "NEAR MISSES": near,
+            "RESTARTS": restarts,
+            "NOT READY": not_ready,
+            "FAILURES": float(sum(self.failures or ())),
+            "TIME-OUT USED": self.used_of_timeout or 0.0,
+            "START USED": self.start_used_of_budget or 0.0,
+        }
+
     def value(self) -> dict[str, Any]:
         """Return it for programs."""
         bounds, name = self.bounds, self.stored.name
@@ -256,11 +281,13 @@ class FleetReport:
             has_headings=self._has_headings,
         )
         if form == "html":
-            yield Document(table_page("fleet", self._sentence(), self._notes, table))
+            yield Document(table_page("fleet", self.sentence, self._notes, table))
             return
         yield table
 
-    def _sentence(self) -> str:
+    @property
+    def sentence(self) -> str:
+        """How many were killed."""
         killed = sum(row.bounds.probe_kills.least > 0 for row in self.rows)
         maybe = sum(row.bounds.probe_kills.most > 0 for row in self.rows) - killed
         others = f", and {maybe} may have been" if maybe else ""
@@ -297,6 +324,19 @@ class FleetAnswer(Struct, frozen=True):
 
 OnProgress = Callable[[int, int], None]
 """Called with how many of how many parts have been read."""
+
+
+class FleetReader(Protocol):
+    """Reads a fleet; `parts` is what its progress is counted in."""
+
+    parts: str
+
+    async def read(self, on_progress: OnProgress, /) -> FleetAnswer:
+        """Read it.
+
+        Raises:
+            ClusterError: what is asked does not answer.
+        """
 
 
 class _StoreReader:
@@ -427,6 +467,14 @@ def print_fleet(options: FleetOptions) -> int:
     notes = Notes(quiet=options.quiet)
     kind = _StoreReader if options.prometheus else _CurrentReader
     reader = kind(options, SystemClock(awake_ns), notes)
+    if _is_on_screen(options):
+        # Late: the screen's library is slow to import.
+        from probetui.cli.commands.fleet_screen import show_fleet
+
+        shown = show_fleet(reader, options, notes)
+        if isinstance(shown, int):
+            return shown
+        return _tell_holes(shown, options, notes)
     answer = asyncio.run(reader.read(_Progress(notes, reader.parts).tell))
     if kind is _CurrentReader:
         notes.note(answer.about)
@@ -436,12 +484,38 @@ def print_fleet(options: FleetOptions) -> int:
             answer.containers,
             (answer.about, *answer.holes),
             has_headings=not options.no_headers,
-            is_ascii=not draws_unicode(sys.stdout),
+            is_ascii=options.ascii or not draws_unicode(sys.stdout),
         ),
         options.output,
     )
     if not answer.rows and not answer.holes:
         notes.note(answer.calm)
+    return _tell_holes(answer, options, notes)
+
+
+def _is_on_screen(options: FleetOptions) -> bool:
+    """Return whether there is a screen, and no other form is asked for.
+
+    Raises:
+        UsageError: a screen is wanted where there can be none.
+    """
+    context = click.get_current_context(silent=True)
+    is_named = context is not None and (
+        context.get_parameter_source("output") is ParameterSource.COMMANDLINE
+    )
+    if options.form is None and (is_named or options.explain_queries):
+        return False
+    form = choose_form(
+        Terminal.here(),
+        wanted=options.form,
+        reads_stdin="-" in options.filenames,
+        records_to_stdout=False,
+    )
+    return form is Form.SCREEN
+
+
+def _tell_holes(answer: FleetAnswer, options: FleetOptions, notes: Notes) -> int:
+    """Warn of what could not be answered, and return the exit status."""
     for hole in answer.holes:
         notes.warning(hole)
     return _HOLES if options.strict and answer.holes else 0
@@ -455,8 +529,41 @@ def fleet_row(
     """Return a container with what its samples of a time show."""
     settings = None if source is None else source.settings(stored)
     samples = stored.samples
-    failures = failures_over(samples, query.begin, query.end, _PARTS)
-    return FleetRow(stored, settings, bound_container(samples, settings), failures)
+    bounds = bound_container(samples, settings)
+    return FleetRow(
+        stored,
+        settings,
+        bounds,
+        failures_over(samples, query.begin, query.end, _PARTS),
+        worst_at=_worst_at(stored, bounds, query),
+    )
+
+
+def _worst_at(
+    stored: StoredContainer, bounds: ContainerBounds, query: FleetQuery
+) -> float:
+    """Return when a probe may last have had it killed, else when it was worst."""
+    samples = stored.samples
+    failed = sorted(new for new in new_failures(samples) if new[1])
+    if bounds.probe_kills.most:
+        ends = [end.end.at for end in stored.ends if end.end.at is not None]
+        times = [at for at in ends if _comes_of_failures(at, failed)] or ends
+        times = times or [
+            after.at
+            for before, after in pairwise(samples.restarts)
+            if after.value > before.value
+        ]
+    else:
+        times = [at for at, _ in [*sorted(failed, key=lambda new: new[1])][-1:]]
+    times += [sample.at for sample in samples.ready if not sample.value and not times]
+    asked = [at for at in times if query.begin <= at <= query.end]
+    return max(asked, default=query.end)
+
+
+def _comes_of_failures(ended_at: float, failed: Sequence[tuple[float, int]]) -> bool:
+    """Return whether samples about an end show failures."""
+    place = bisect_left(failed, (ended_at - _BEFORE_END, 0))
+    return place < len(failed) and failed[place][0] <= ended_at + _AFTER_END
 
 
 def manifested_by(options: SettingsOptions) -> Manifested | None:

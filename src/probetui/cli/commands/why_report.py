@@ -44,6 +44,7 @@ from probetui.suggestions import nearest_hint
 
 if TYPE_CHECKING:
     from probetui.cli.commands.inspection import WhyOptions
+    from probetui.cli.commands.stored_past import PastRecord
 
 _HOLES = 1
 _MOST_ARGUMENTS = 2
@@ -125,10 +126,32 @@ def _print(
     recording = read_recording(path, options.record_limit)
     if recording.problem:
         print_line(f"probetui: {path}: {recording.problem}", err=True)
+    emit(_report(recording, path, name, at, until), form)
+
+
+def _report(
+    recording: Recording,
+    path: Path,
+    name: str,
+    at: str | None,
+    until: datetime | None = None,
+) -> WhyReport:
     session = _load_session(recording, _instant(at, recording), until)
     keys = _selected_containers(session, name, path)
     containers = [_explained(session, key) for key in keys]
-    emit(WhyReport(containers, session.past, _origin(recording)), form)
+    return WhyReport(containers, session.past, _origin(recording))
+
+
+def past_lines(past: PastRecord, name: str, most_bytes: int) -> list[str]:
+    """Return what `why` prints of a container's past.
+
+    Raises:
+        RecordError: the record cannot be read.
+        UsageError: the container is not in it.
+    """
+    recording = read_recording(past.path, most_bytes)
+    report = _report(recording, past.path, name, None, past.until)
+    return [part for part in report.parts("text") if isinstance(part, str)]
 
 
 class RecordedStory(Struct, frozen=True):

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -222,21 +222,29 @@ def failures_over(
     They are of the part in which the sample that shows them was taken. None if there
     are no counters.
     """
+    counts = [counts for probe in samples.probes.values() for _, counts, _ in probe]
+    if not any(counts):
+        return None
+    failures = [0] * parts
+    for at, news in new_failures(samples):
+        if begin <= at <= end:
+            part = int((at - begin) / (end - begin) * parts)
+            failures[min(part, parts - 1)] += news
+    return tuple(failures)
+
+
+def new_failures(samples: ContainerSamples) -> Iterator[tuple[float, int]]:
+    """Yield the failures that each sample shows, with its time, by probe."""
     created_at = samples.created_at
     is_new = created_at is not None and created_at >= samples.since
-    failures, is_known = [0] * parts, False
     for scrapes in with_processes(samples.probes, None).values():
         before: ProbeCounts | None = ProbeCounts() if is_new else None
         for at, counts, is_same in scrapes:
-            if counts is not None and before is not None and begin <= at <= end:
+            if counts is not None and before is not None:
                 goes_on = is_same is not False and counts.failures >= before.failures
-                news = counts.failures - before.failures * goes_on
-                part = int((at - begin) / (end - begin) * parts)
-                failures[min(part, parts - 1)] += news
-            is_known = is_known or counts is not None
+                yield at, counts.failures - before.failures * goes_on
             # A worker without series begins anew.
             before = ProbeCounts() if counts is None else counts
-    return tuple(failures) if is_known else None
 
 
 def _failures_since(samples: ContainerSamples, kind: ProbeType, at: float) -> float:
