@@ -32,7 +32,7 @@ def _entry(name: str, kills: int, restarts: int = 0, advice: str = "-") -> Fleet
             "ADVICE": advice,
         },
         {"KILLS": kills + 9.0, "RESTARTS": restarts},
-        kills > 0,
+        {"KILLS": "error" if kills else "no-role"},
         f"{name} {advice}",
         (f"{name} of Deployment/web", advice),
     )

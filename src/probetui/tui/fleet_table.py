@@ -42,14 +42,14 @@ class FleetEntry(Struct, frozen=True):
     Attributes:
         cells: texts by the headings of columns, its name among them.
         numbers: what columns of numbers are sorted by, the largest first.
-        is_alarming: whether it was killed for certain.
+        roles: of texts that are coloured, such as `error`, by the headings.
         searched: the text that a filter finds.
         details: lines about it, which have everything that may not fit into the table.
     """
 
     cells: Mapping[str, str]
     numbers: Mapping[str, float]
-    is_alarming: bool
+    roles: Mapping[str, str]
     searched: str
     details: Sequence[str]
 
@@ -150,7 +150,11 @@ class FleetScreen(MinimumSizeScreen[None], inherit_bindings=False):
         yield Static("", id="fleet-sum", markup=False)
         yield Static("", id="fleet-about", markup=False)
         yield Static("asking ...", id="fleet-wait", markup=False)
-        table: DataTable[Text] = DataTable(id="fleet-table", cursor_type="row")
+        table: DataTable[Text] = DataTable(
+            id="fleet-table",
+            cursor_type="row",
+            cursor_foreground_priority="renderable",
+        )
         table.display = False
         yield table
         yield Static("", id="fleet-details", markup=False)
@@ -206,6 +210,12 @@ class FleetScreen(MinimumSizeScreen[None], inherit_bindings=False):
         elif by == NAME:
             self._shown.sort(key=lambda index: entries[index].cells[NAME])
         table.clear(columns=True)
+        inks = {
+            name.removeprefix("role-"): color
+            for name, color in self.app.get_css_variables().items()
+            # Those of the terminal have names that Rich does not know.
+            if name.startswith("role-") and color.startswith("#")
+        }
         widths = self._widths()
         for heading, width in widths.items():
             label = f"{heading} {self._mark}" if heading == by else heading
@@ -213,9 +223,12 @@ class FleetScreen(MinimumSizeScreen[None], inherit_bindings=False):
         for index in self._shown:
             entry = entries[index]
             name = one_line(entry.cells[NAME])
-            style = "bold" if entry.is_alarming else ""
             cells = [
-                Text(one_line(entry.cells[heading]), style, overflow="fold")
+                Text(
+                    one_line(entry.cells[heading]),
+                    inks.get(entry.roles.get(heading, ""), ""),
+                    overflow="fold",
+                )
                 for heading in widths
             ]
             lines = -(-cell_len(name) // widths[NAME])

@@ -134,22 +134,30 @@ class _FleetOnScreen:
         cells = fleet_cells(row, is_ascii=self._is_ascii)
         name = "/".join(cells[part] for part in ("NAMESPACE", "POD", "CONTAINER"))
         numbers = (
-            f"{cells['KILLS']} kills by probes",
-            f"{cells['NEAR MISSES']} near misses",
-            f"{cells['RESTARTS']} restarts",
+            f"kills by probes {cells['KILLS']}",
+            f"near misses {cells['NEAR MISSES']}",
+            f"restarts {cells['RESTARTS']}",
             f"not ready {cells['NOT READY']}",
             f"last end {cells['LAST END']}{_at(row.stored.last_end.at)}",
         )
         details = [f"{name} of {cells['WORKLOAD']}", ", ".join(numbers)]
         if row.failures is not None:
-            details.append(f"failures {cells['FAILURES']} {max(row.failures)} at most")
+            parts = len(row.failures)
+            details.append(
+                f"failures {cells['FAILURES']} at most {max(row.failures)} in a "
+                f"{parts}th of the time"
+            )
         if row.worst_at is not None:
             details.append(f"enter is why{_at(row.worst_at)}")
+        least, most = row.bounds.probe_kills
+        roles = {"FAILURES": "warning" if any(row.failures or ()) else "muted"}
+        if most:
+            roles["KILLS"] = "error" if least else "warning"
         details += [cells[part] for part in ("ADVICE", "DOUBTS") if cells[part]]
         return FleetEntry(
             {NAME: name, **{heading: cells[heading] for heading in _COLUMNS}},
             row.numbers,
-            row.bounds.probe_kills.least > 0,
+            roles,
             f"{details[0]} {cells['ADVICE']} {cells['LAST END']}",
             details,
         )
