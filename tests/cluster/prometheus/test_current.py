@@ -25,7 +25,7 @@ from probetui.cluster.prometheus.current import (
 from probetui.cluster.serving.http_server import HttpResponse
 from probetui.drive.clocks import SystemClock
 from probetui.k8s.api.codec import Json
-from tests.cluster.api_server.resources import NODES, PODS
+from tests.cluster.api_server.resources import EVENTS, NODES, PODS
 from tests.cluster.api_server.store import WritableStore
 from tests.cluster.player import put_state_at
 from tests.cluster.prometheus.test_fleet import recorded_kills
@@ -190,6 +190,51 @@ async def test_kills_of_a_startup_probe_are_not_counted_any_more(
     assert found.bounds.probe_kills == Bounds(0, 2)
     assert found.bounds.near_misses is None
     assert STARTUP_GONE in found.bounds.doubts
+
+
+def _killing(name: str, message: str, count: int) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"web.{name}", "namespace": "shop"},
+        "involvedObject": {
+            "kind": "Pod",
+            "uid": "uid-web",
+            "fieldPath": "spec.containers{app}",
+        },
+        "reason": "Killing",
+        "message": message,
+        "count": count,
+        "lastTimestamp": _CREATED_AT,
+    }
+
+
+@pytest.mark.parametrize(
+    ("count", "least"),
+    [pytest.param(2, 3, id="some"), pytest.param(90, 4, id="more than restarts")],
+)
+async def test_events_tell_how_many_kills_there_were_at_least(
+    tmp_path: Path, count: int, least: int
+) -> None:
+    by_probe = "Container app failed liveness probe, will be restarted"
+    events = [
+        _killing("a", by_probe, count),
+        _killing("b", by_probe.replace("liveness", "startup"), 1),
+        _killing("c", "Stopping container app", 9),
+    ]
+    text = _started(_BEFORE) + _counted("uid-web", 30, 14)
+
+    async def metrics(*_: Any) -> HttpResponse:
+        return HttpResponse(200, body=text.encode())
+
+    async with running_server(connect={"nodes/proxy": metrics}) as server:
+        _put(server.store, _pod("web", 4))
+        for event in events:
+            server.store.put(EVENTS, event)
+        fleet, (found,) = await _read(tmp_path, server.url)
+
+    assert found.bounds.probe_kills == Bounds(least, 4)
+    assert not fleet.holes
 
 
 async def test_the_kubelet_knows_a_static_pod_by_its_own_uid(tmp_path: Path) -> None:

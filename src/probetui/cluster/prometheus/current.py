@@ -5,7 +5,8 @@ its pod. So there is one sample of each, and no time at which anything happened.
 startup probe the counters are gone with its success.
 
 The counters are read before the statuses, which may be late: a kill that is counted is
-followed by a restart that a status soon has.
+followed by a restart that a status soon has. Events of the last hour tell how many
+kills there were at least.
 
 Source: prober_manager.go, v1.36.2; server.go, v1.36.2, InstallAuthNotRequiredHandlers
 (the start of the process is on the same page).
@@ -14,7 +15,8 @@ Source: prober_manager.go, v1.36.2; server.go, v1.36.2, InstallAuthNotRequiredHa
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeVar
@@ -23,9 +25,10 @@ from msgspec.structs import replace
 
 from probetui.cluster.api_objects import NodeObject, NodeStatus, NodeSystemInfo
 from probetui.cluster.api_objects import read_object as read_api_object
-from probetui.cluster.client import NODES, PODS, ApiClient, Object
+from probetui.cluster.client import EVENTS, NODES, PODS, ApiClient, Object
 from probetui.cluster.errors import ClusterError
 from probetui.cluster.observe.kubelet_counters import CounterSource
+from probetui.cluster.observe.observation import read_event
 from probetui.cluster.observe.probe_counters import (
     Durations,
     ProbeCounts,
@@ -84,6 +87,7 @@ _MOST_NAMED = 20
 _SKEW = timedelta(seconds=5)
 """How far the clocks of a node and the API server may be apart."""
 
+_KILLED_BY_PROBE = re.compile("failed (?:liveness|startup) probe")
 _STATIC_UID = "kubernetes.io/config.hash"
 """The annotation of a mirror pod with the uid that its kubelet knows."""
 
@@ -133,6 +137,7 @@ class CurrentFleet:
         self._client, self._counters, self._clock = client, counters, clock
         self._namespace = namespace
         self._rules: dict[str, KubeletRules] = {}
+        self._kills: Counter[tuple[str, str]] = Counter()
         self.holes: dict[str, None] = {}
         self.containers = 0
         self.on_progress: Callable[[int, int], None] = lambda _done, _total: None
@@ -147,6 +152,7 @@ class CurrentFleet:
         names = {_node_name(pod) async for pod in self._pods()} - {""}
         await self._read_rules()
         nodes = await self._read_nodes(sorted(names))
+        await self._read_kills()
         kept = []
         async for json in self._pods():
             try:
@@ -186,6 +192,23 @@ class CurrentFleet:
             info = (node.status or NodeStatus()).node_info or NodeSystemInfo()
             rules = rules_for_kubelet(info.kubelet_version)
             self._rules[node.metadata.name or ""] = rules
+
+    async def _read_kills(self) -> None:
+        """Count the events of kills by probes, of the last hour mostly."""
+        try:
+            listed = await self._client.list(
+                EVENTS,
+                self._namespace,
+                field_selector="involvedObject.kind=Pod,reason=Killing",
+            )
+        except ClusterError as error:
+            self._note(f"kills that events tell of are not counted: {error}")
+            return
+        async for json in listed.objects():
+            seen = read_event(json)
+            if seen is not None and _KILLED_BY_PROBE.search(seen.event.message):
+                key = seen.event.pod_uid, seen.event.container_name
+                self._kills[key] += seen.count
 
     async def _read_nodes(self, names: list[str]) -> dict[str, _Node]:
         """Read the counters of nodes; name those that refuse, by what they say."""
@@ -259,6 +282,11 @@ class CurrentFleet:
             stored = _stored(pod, own, owner, counts, node, self._clock.now())
             settings = ContainerSettings(pod, container, rules)
             bounds = _bounds(stored, settings, own, node)
+            kills = bounds.probe_kills
+            uids = {pod.uid, _uid(pod)}
+            told = min(sum(self._kills[uid, own.name] for uid in uids), kills.most)
+            kills = Bounds(max(kills.least, told), kills.most)
+            bounds = replace(bounds, probe_kills=kills)
             yield CurrentContainer(stored, settings, bounds, _state(own))
 
 
