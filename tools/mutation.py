@@ -62,13 +62,13 @@ class Room:
     Attributes:
         sources: its files, below the package.
         tests: what is run, below `tests`.
-        has_processes: whether these tests run the code in processes of their own, so
-            that it is not known which of them call a function: all are run.
+        in_processes: tests that run the code in processes of their own, so that it is
+            not known which of them call a function: all try what survived the others.
     """
 
     sources: str
     tests: tuple[str, ...]
-    has_processes: bool = False
+    in_processes: tuple[str, ...] = ()
 
 
 ROOMS = {
@@ -80,11 +80,14 @@ ROOMS = {
         "untrusted_*.py",
         (
             "hostile/test_untrusted_files.py",
+            "test_output_files.py",
+            "cli",
+        ),
+        in_processes=(
+            "hostile/test_untrusted_files.py",
             "hostile/test_process_files.py",
             "hostile/test_sub_paths.py",
-            "test_output_files.py",
         ),
-        has_processes=True,
     ),
 }
 
@@ -265,20 +268,24 @@ def mutmut(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return run_sealed(folder, str(command), *arguments)
 
 
-def try_in_processes(folder: Path, room: Room, mutant: str) -> bool:
-    """Return whether a test of the room fails with a mutant, in any process."""
-    mutants = folder / "mutants"
-    env = {
-        "MUTANT_UNDER_TEST": mutant,
-        "PYTHONPATH": f"{mutants / 'src'}:{mutants}",
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
-    tests = [f"tests/{part}" for part in room.tests]
+def survivors_in_processes(
+    folder: Path, room: Room, mutants: Sequence[str]
+) -> Iterator[str]:
+    """Yield the mutants with which no test fails, in any process."""
+    tree = folder / "mutants"
     pytest = (sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider")
-    done = run_sealed(mutants, *pytest, "--timeout=60", *tests, env=env)
-    if done.returncode not in {0, 1}:
-        raise SystemExit(f"{mutant}: pytest failed\n{done.stdout}{done.stderr}")
-    return done.returncode == 1
+    tests = [f"tests/{part}" for part in room.in_processes]
+    for mutant in ("", *mutants):
+        env = {
+            "MUTANT_UNDER_TEST": mutant,
+            "PYTHONPATH": f"{tree / 'src'}:{tree}",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        done = run_sealed(tree, *pytest, "--timeout=60", *tests, env=env)
+        if done.returncode not in {0, 1} or (done.returncode and not mutant):
+            raise SystemExit(f"{mutant}: pytest failed\n{done.stdout}{done.stderr}")
+        if mutant and not done.returncode:
+            yield mutant
 
 
 def measure(room: str, options: argparse.Namespace) -> Score:
@@ -291,24 +298,14 @@ def measure(room: str, options: argparse.Namespace) -> Score:
     forget_survivors(folder)
     is_whole = len(mutants) == total and not options.only
     names = [] if is_whole else mutants
-    if ROOMS[room].has_processes:
-        # One is tried as mutmut does, which makes the files with all of them.
-        names = mutants[:1]
     run = mutmut(folder, "run", f"--max-children={options.jobs}", *names)
     if run.returncode != 0:
         raise SystemExit(f"{room}: mutmut failed\n{run.stdout[-4000:]}{run.stderr}")
     results = read_results(folder)
-    if ROOMS[room].has_processes:
-        if try_in_processes(folder, ROOMS[room], ""):
-            raise SystemExit(f"{room}: its tests fail without a change")
-        results = {
-            mutant: "killed"
-            if try_in_processes(folder, ROOMS[room], mutant)
-            else "survived"
-            for mutant in mutants
-        }
     tried = {mutant: results[mutant] for mutant in mutants if mutant in results}
     survived = [mutant for mutant, status in tried.items() if status not in KILLED]
+    if survived and ROOMS[room].in_processes:
+        survived = list(survivors_in_processes(folder, ROOMS[room], survived))
     equivalent = read_equivalent()
     count = 0
     for mutant in survived:
