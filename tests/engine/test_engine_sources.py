@@ -210,6 +210,16 @@ class TestSourcesBeforeTheirFirstUpdate:
         assert before == {"of-file": PodWorkerState.SYNC}
         assert simulation.engine.pod_uids() == ()
 
+    def test_a_removed_static_pod_leaves_nothing_as_soon_as_it_has_ended(self) -> None:
+        simulation = simulate(FILE_SOURCE)
+        simulation.submit(SetPods((ETCD,), source=FILE_SOURCE))
+        run_for(simulation, 10)
+
+        simulation.submit(SetPods((), source=FILE_SOURCE))
+        run_for(simulation, 1)
+
+        assert simulation.engine.pod_uids() == ()
+
     def test_orphans_are_left_alone_until_all_are(self) -> None:
         world = World({})
         first = Simulation(Engine(KubeletConfig(), START), world, START)

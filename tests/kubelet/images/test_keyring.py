@@ -122,6 +122,12 @@ def test_other_secrets_have_no_credentials(secret: Secret) -> None:
     assert Keyring([secret]).lookup("registry.test/app") == ()
 
 
+@pytest.mark.parametrize("entry", [{}, None], ids=["empty", "null"])
+def test_an_entry_without_user_and_password_has_empty_ones(entry: Any) -> None:
+    found = Keyring([pull_secret({"registry.test": entry})]).lookup("registry.test/a")
+    assert found == (RegistryCredentials("", ""),)
+
+
 def test_auth_may_be_unpadded_and_counts_before_the_user() -> None:
     auth = base64.b64encode(b"user:words").decode()
     assert auth.endswith("=")
@@ -137,6 +143,11 @@ def test_auth_may_be_unpadded_and_counts_before_the_user() -> None:
             pull_secret({"a.test": {"auth": "ab!d"}}),
             "illegal base64 data at input byte 2",
             id="no base64",
+        ),
+        pytest.param(
+            pull_secret({"a.test": {"auth": "dTpwdw="}}),
+            "illegal base64 data at input byte 7",
+            id="too little padding",
         ),
         pytest.param(
             pull_secret({"a.test": _auth("nobody")}),

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from probetui.k8s.pod import RestartPolicy
-from probetui.k8s.probe import ProbeType
+from probetui.k8s.probe import HTTPGetAction, ProbeType
 from probetui.k8s.status import (
     ContainerStatus,
     PodPhase,
@@ -30,6 +30,7 @@ from probetui.kubelet.journal import (
 )
 from probetui.kubelet.outcome import ProbeResult, Result
 from probetui.kubelet.prober.prober_manager import ProbeManager
+from probetui.kubelet.prober.worker_scheduler import CANCELED
 from tests.builders import (
     START,
     a_container,
@@ -109,6 +110,29 @@ class TestAddingAndRemovingWorkers:
         assert ("app", READINESS) in bench.workers()
         assert bench.workers()[-1] == ("side", LIVENESS)
         assert ("app", STARTUP) not in bench.workers()
+
+    def test_a_cancelled_command_has_three_errors_and_its_answer_is_ignored(
+        self,
+    ) -> None:
+        bench = Bench(with_probe(LIVENESS))
+        bench.run(0)
+
+        bench.manager.cancel_commands(bench.pod, at(0.5))
+        bench.answer(FAILS)
+
+        (tick,) = bench.ticks()
+        assert [attempt.error for attempt in tick.attempts] == [CANCELED] * 3
+        assert bench.loop(LIVENESS).in_flight is None
+
+    def test_probes_that_run_no_command_are_not_cancelled(self) -> None:
+        bench = Bench(with_probe(LIVENESS, handler=HTTPGetAction(80, "/")))
+        bench.run(0)
+
+        bench.manager.cancel_commands(bench.pod, at(0.5))
+        bench.finish_turn()
+
+        assert bench.ticks() == []
+        assert bench.loop(LIVENESS).in_flight is not None
 
     def test_a_pod_that_is_removed_loses_all_its_workers(self) -> None:
         side = a_probed_container("side", restart_policy=RestartPolicy.ALWAYS)

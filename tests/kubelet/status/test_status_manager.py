@@ -20,7 +20,11 @@ from probetui.k8s.status import (
     Waiting,
 )
 from probetui.kubelet.status.container_statuses import LOST_AT_TERMINATION
-from probetui.kubelet.status.status_manager import StatusManager, merge_pod_status
+from probetui.kubelet.status.status_manager import (
+    StatusManager,
+    merge_pod_status,
+    needs_readiness_reconciled,
+)
 from tests.builders import START, a_container, a_pod, at
 
 TRUE, FALSE, _ = ConditionStatus
@@ -423,3 +427,58 @@ class TestMerging:
         merged = self.merge(PodStatus(PodPhase.RUNNING), new, may_run=may_run)
 
         assert (merged.condition("DisruptionTarget") is not None) is is_told
+
+
+class TestReadinessGates:
+    GATED = a_pod(readiness_gates=("x.io/gate",), init_containers=(SIDE,))
+    OPEN = PodCondition("x.io/gate", TRUE)
+    READY = PodCondition("Ready", TRUE)
+
+    def held(
+        self, *conditions: PodCondition, side_is_ready: bool = True, **app: Any
+    ) -> PodStatus:
+        """What an API server holds of a running pod."""
+        side = ContainerStatus("side", state=Running(at(0)), ready=side_is_ready)
+        status = of_app(**{"ready": True, **app})
+        return replace(status, init_container_statuses=(side,), conditions=conditions)
+
+    def test_ready_that_follows_from_gates_and_containers_is_left_alone(self) -> None:
+        held = self.held(self.OPEN, self.READY)
+
+        assert not needs_readiness_reconciled(self.GATED, held)
+
+    def test_a_gate_that_was_closed_contradicts_ready(self) -> None:
+        held = self.held(PodCondition("x.io/gate", FALSE), self.READY)
+
+        assert needs_readiness_reconciled(self.GATED, held)
+
+    @pytest.mark.parametrize(
+        "unready",
+        [
+            pytest.param({"ready": False}, id="a container"),
+            pytest.param({"side_is_ready": False}, id="a sidecar"),
+        ],
+    )
+    def test_so_does_what_is_not_ready(self, unready: Any) -> None:
+        held = self.held(self.OPEN, self.READY, **unready)
+
+        assert needs_readiness_reconciled(self.GATED, held)
+
+    def test_another_message_is_a_contradiction_too(self) -> None:
+        ready = PodCondition("Ready", TRUE, message="so far")
+
+        assert needs_readiness_reconciled(self.GATED, self.held(self.OPEN, ready))
+
+    @pytest.mark.parametrize(
+        ("pod", "conditions"),
+        [
+            pytest.param(a_pod(), (READY,), id="no gate"),
+            pytest.param(GATED, (OPEN,), id="no Ready yet"),
+        ],
+    )
+    def test_there_is_nothing_to_reconcile(
+        self, pod: Pod, conditions: tuple[PodCondition, ...]
+    ) -> None:
+        held = self.held(*conditions, ready=False)
+
+        assert not needs_readiness_reconciled(pod, held)

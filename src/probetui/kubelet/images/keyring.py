@@ -211,7 +211,9 @@ def _decode_auth(text: str) -> str:
     try:
         return base64.b64decode(plain + padding, validate=True).decode()
     except (binascii.Error, ValueError) as error:
-        bad = _NO_BASE64.search(plain)
+        # Of a padding of two, Go misses the second sign behind the text.
+        is_half_padded = -len(plain) % 4 == 1
+        bad = _NO_BASE64.search(plain.removesuffix("=") if is_half_padded else plain)
         at = len(plain) if bad is None else bad.start()
         raise KeyringError(f"illegal base64 data at input byte {at}") from error
 
