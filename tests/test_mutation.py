@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from tools.mutation import (
@@ -11,8 +12,10 @@ from tools.mutation import (
     Change,
     Score,
     function_of,
+    is_listed,
     parse_change,
     read_equivalent,
+    sampled,
 )
 
 
@@ -27,9 +30,12 @@ def test_a_change_is_named_by_its_function_and_text_not_by_its_line() -> None:
         "+        self.reads += 2\n"
         "         return self.now"
     )
-    assert parse_change("probetui.kubelet.clock.xǁClockǁread__mutmut_2", diff) == (
-        Change("kubelet.clock:Clock.read", "self.reads += 1", "self.reads += 2")
-    )
+    change = Change("kubelet.clock:Clock.read", "self.reads += 1", "self.reads += 2")
+    parsed = parse_change("probetui.kubelet.clock.xǁClockǁread__mutmut_2", diff)
+
+    assert parsed == replace(change, after="def read(self):")
+    assert is_listed(parsed, {change})
+    assert not is_listed(parsed, {replace(change, after="if self.is_new:")})
 
 
 @pytest.mark.parametrize(
@@ -57,6 +63,16 @@ def test_a_score_has_the_range_that_the_size_of_the_sample_allows() -> None:
     assert Score(0, 0).range() == (0.0, 1.0)
 
 
+def test_a_sample_stays_mostly_the_same_where_mutants_come_and_go() -> None:
+    before = [f"mutant {number}" for number in range(1000)]
+    first, again = (sampled(names, 100, 7) for names in (before, before[5:]))
+
+    assert len(first) == len(set(first)) == 100
+    assert len(set(first) & set(again)) > 90
+    assert sampled(before, 100, 8) != first
+    assert sampled(before, 2000, 7) == sorted(before)
+
+
 def _functions(
     node: ast.AST, prefix: str = ""
 ) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
@@ -75,6 +91,7 @@ def test_each_equivalent_change_is_of_a_text_that_its_function_still_has() -> No
         source = path.read_text(encoding="utf-8")
         function = dict(_functions(ast.parse(source)))[name]
         lines = source.splitlines()[function.lineno - 1 : function.end_lineno]
-        if change.was not in " ".join(line.strip() for line in lines):
+        text = " ".join(line.strip() for line in lines)
+        if f"{change.after} {change.was}".strip() not in text:
             stale.append(str(change))
     assert not stale
