@@ -186,8 +186,10 @@ def _within_grace(
         return "" if is_by_another else "It stopped within the grace period."
     begin_at = stopping.not_before or stopping.at
     lasted, grace = exited.at - begin_at, (seconds or 0) * _SECOND
-    # The exit is seen by a relist each second, the grace period begins with the call.
-    if lasted + _SECOND < grace:
+    # The exit is seen by a relist each second, the grace period begins with the call;
+    # what is known from statuses alone has whole seconds, besides.
+    late = _SECOND if stopping.not_before is None else 2 * _SECOND
+    if lasted + late < grace:
         hooked = runs_pre_stop(container, seconds)
         begin = "the start of its preStop hook" if hooked else "SIGTERM"
         return (
