@@ -245,6 +245,25 @@ ROWS: Mapping[str, Row] = {
     "--via-node-proxy": Row(("--via-node-proxy",)),
     "--kubelet-insecure-tls": Row(("--kubelet-insecure-tls",)),
     "--no-counters": Row(("--no-counters",)),
+    "--prometheus": Row(
+        ("--prometheus", "http://127.0.0.1:1"), shows="the past is not shown"
+    ),
+    "--since": Row(("--since", "1h"), USAGE, "--prometheus names the store"),
+    **{
+        # A session without a store has no past.
+        option: Row((option, value) if value else (option,))
+        for option, value in {
+            "--prometheus-label": "cluster=a",
+            "--prometheus-header": "X-Api-Key: a",
+            "--prometheus-tenant": "a",
+            "--prometheus-token-file": "{settings}",
+            "--prometheus-ca": "{folder}/absent.pem",
+            "--prometheus-cert": "{folder}/absent.pem",
+            "--prometheus-key": "{folder}/absent.pem",
+            "--prometheus-insecure-tls": "",
+            "--explain-queries": "",
+        }.items()
+    },
     "--script": Row(("--script", "{script}"), shows="readiness #2 failure"),
     "--list": Row(("--list",), shows="readiness"),
     "--quiz": Row(("--no-quiz",)),

@@ -194,7 +194,7 @@ def asked_time(
     if options.begin is not None:
         begin = past_instant("--from", options.begin, now)
     else:
-        begin = end - (default if options.since is None else _length(options.since))
+        begin = end - (default if options.since is None else past_length(options.since))
     if not begin < end:
         raise UsageError("the time that is asked about ends before it begins")
     if end - begin > _LONGEST:
@@ -202,7 +202,8 @@ def asked_time(
     return begin.timestamp(), end.timestamp()
 
 
-def _length(text: str) -> timedelta:
+def past_length(text: str) -> timedelta:
+    """Return the length of time that a text means; raises `UsageError`."""
     if match := _DAYS.fullmatch(text):
         return int(match[1]) * _DAY * (7 if match[2] == "w" else 1)
     length = parse_duration(text)
@@ -219,7 +220,7 @@ def past_instant(option: str, text: str, now: datetime) -> datetime:
     """
     stripped = text.strip()
     if stripped.startswith("-"):
-        return now - _length(stripped[1:])
+        return now - past_length(stripped[1:])
     if stripped == "now":
         return now
     local = now.astimezone()

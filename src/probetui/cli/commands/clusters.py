@@ -4,6 +4,7 @@ from typing import Annotated
 
 import click
 
+from probetui.cli.commands.fleet import StoreOptions
 from probetui.cli.option_groups import Opt, OptionGroup, takes_options
 from probetui.cli.options import (
     AppearanceOptions,
@@ -68,8 +69,22 @@ class WatchedPodOptions(WatchedNamespace, ClusterOptions, section="Cluster"):
     metrics: Metrics = None
 
 
+class WatchedPastOptions(StoreOptions):
+    """With how much of the past a session begins."""
+
+    since: Annotated[
+        str | None,
+        Opt(
+            metavar="DUR",
+            help="With --prometheus: begin so long before now, at most a day.  "
+            "[default: 1h]",
+        ),
+    ] = None
+
+
 class WatchCommandOptions(
     WatchedPodOptions,
+    WatchedPastOptions,
     EndOptions,
     OutputOptions,
     AppearanceOptions,
@@ -89,6 +104,7 @@ class WatchCommandOptions(
         "probetui watch web-7d4b9 -n shop",
         "probetui watch deployment/web --plain",
         "probetui watch -A -l app=web --via-node-proxy",
+        "probetui watch deployment/web --prometheus auto --since 3h",
     ),
 )
 @click.argument("words", nargs=-1, metavar="[POD|TYPE/NAME]...")
@@ -99,7 +115,9 @@ def watch(words: tuple[str, ...], options: WatchCommandOptions) -> int:
     Shows what `run` shows, of pods that a real kubelet runs. Specs and statuses come
     from the API server. Results of probes come from the counters that each kubelet
     serves at /metrics/probes, for which you need the right to get nodes/metrics;
-    without them only failures are known, from events.
+    without them only failures are known, from events. With --prometheus the session
+    begins with the last hour, as a store has it: what happened between two scrapes is
+    bounded.
     """
     from probetui.cli.session.cluster_watch import watch_cluster
 

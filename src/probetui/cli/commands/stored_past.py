@@ -44,6 +44,7 @@ from probetui.cluster.prometheus.fleet import FleetQuery, FleetStore, StoredCont
 from probetui.cluster.prometheus.past import (
     StoredPod,
     TimedInput,
+    feed,
     past_inputs,
     stored_pod,
 )
@@ -271,13 +272,8 @@ def _write(
         recorder.note_input(json, now, sequence)
 
     observation.on_input = on_input
-    for at, item in inputs:
-        while (due := observation.next_deadline()) is not None and due <= at:
-            observation.check(due)
-        observation.submit(item, min(max(at, begin), end))
+    for _ in feed(observation, inputs, begin, end):
         recorder.consume(observation.take_entries())
-    observation.check(end)
-    recorder.consume(observation.take_entries())
     recorder.end(_ENDED, 0, end)
     if recorder.problem:
         raise RecordError(recorder.problem)

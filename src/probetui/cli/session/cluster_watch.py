@@ -32,14 +32,16 @@ from probetui.cluster.observe.observation import ClusterObservation
 from probetui.cluster.observe.session import ObservedSession
 from probetui.cluster.selection import select
 from probetui.drive.clocks import SystemClock, awake_ns
-from probetui.headless.follow import Follower
+from probetui.headless.follow import EndCondition, Follower
 from probetui.headless.verdict import Verdict
 from probetui.kubelet.config import KubeletConfig
+from probetui.kubelet.journal import JournalEntry
 from probetui.ports import Clock
 from probetui.record.masking import find_pod_secrets
 
 if TYPE_CHECKING:
     from probetui.cli.commands.clusters import WatchCommandOptions
+    from probetui.cli.session.watched_past import AskedPast
 
 _Seen = tuple[ObservedInput | None, datetime, int]
 
@@ -51,25 +53,45 @@ def watch_cluster(words: tuple[str, ...], options: WatchCommandOptions) -> int:
         words: POD or TYPE/NAME each.
         options: those of the command.
     """
+    past = None
+    if options.prometheus or options.since is not None:
+        # Late: few sessions begin with a past.
+        from probetui.cli.session.watched_past import asked_past
+
+        past = asked_past(options, Notes(quiet=options.quiet))
     with SignalWatch() as signals:
-        return asyncio.run(_watch(words, options, signals))
+        return asyncio.run(_watch(words, options, signals, past))
 
 
 async def _watch(
-    words: tuple[str, ...], options: WatchCommandOptions, signals: SignalWatch
+    words: tuple[str, ...],
+    options: WatchCommandOptions,
+    signals: SignalWatch,
+    past: AskedPast | None,
 ) -> int:
     access = load_access(options.kubeconfig, options.kube_context)
     clock = SystemClock(awake_ns)
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(ApiClient(access, clock))
-        warn_of_waits(client, Notes(quiet=options.quiet))
+        notes = Notes(quiet=options.quiet)
+        warn_of_waits(client, notes)
         namespace = "" if options.all_namespaces else options.namespace
         if namespace is None:
             namespace = access.namespace
         selection = await select(client, words, namespace, options.selector or "")
-        observation = ClusterObservation(clock.now(), selection.matches)
+        watched_past = None
+        if past is not None:
+            from probetui.cli.session.watched_past import WatchedPast
+
+            watched_past = WatchedPast(past, options, clock, notes)
+            await watched_past.read(client, selection)
+        started_at = clock.now() if watched_past is None else watched_past.begin
+        observation = ClusterObservation(started_at, selection.matches)
         seen: list[_Seen] = []
         observation.on_input = lambda *item: seen.append(item)
+        if watched_past is not None:
+            await watched_past.feed(observation)
+        past_entries = observation.snapshot(clock.now()).sequence
         feed = Feed(
             client,
             observation,
@@ -85,7 +107,7 @@ async def _watch(
         where = f"namespace {namespace}" if namespace else "all namespaces"
         count = f"{len(pods)} pod{'' if len(pods) == 1 else 's'}"
         plan = make_watch_plan(pods, options, f"{count} of {where}, {name}")
-        watching = _Watching(plan, session, observation, clock)
+        watching = _Watching(plan, session, observation, clock, past_entries)
         return await watching.run(signals, seen)
 
 
@@ -100,6 +122,43 @@ async def _counters(
     return await stack.enter_async_context(KubeletCounters(client, verifies=verifies))
 
 
+class _AfterThePast:
+    """A condition that is decided by the entries after those of a past.
+
+    Args:
+        condition: decides.
+        past_entries: the number of the last entry of the past.
+    """
+
+    def __init__(self, condition: EndCondition, past_entries: int) -> None:
+        self._decider = condition
+        self._past_entries = past_entries
+
+    @property
+    def due_at(self) -> datetime | None:
+        """When `advance` has to be called, None for never."""
+        return self._decider.due_at
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Why the session is over; None while it is not."""
+        return self._decider.verdict
+
+    @property
+    def condition(self) -> object:
+        """The awaited condition."""
+        return self._decider.condition
+
+    def observe(self, entry: JournalEntry) -> None:
+        """Evaluate the next entry, unless it is of the past."""
+        if entry.sequence > self._past_entries:
+            self._decider.observe(entry)
+
+    def advance(self, now: datetime) -> None:
+        """Advance the clock to `now`; no entry came."""
+        self._decider.advance(now)
+
+
 class _Watching:
     """One session, from its start to its end."""
 
@@ -109,8 +168,10 @@ class _Watching:
         session: ObservedSession,
         observation: ClusterObservation,
         clock: Clock,
+        past_entries: int,
     ) -> None:
         self._plan = plan
+        self._past_entries = past_entries
         self._observation = observation
         self._session = session
         self._clock = clock
@@ -131,7 +192,9 @@ class _Watching:
         sinks = self._outputs.open(session.runtime_name, KubeletConfig())
         self._record_inputs(seen)
         session.on_new_pods = self._register_pods
-        follower = Follower(session, sinks, plan.watch, ends_with_pods=False)
+        # --until is about what is watched, not about what was.
+        watch = plan.watch and _AfterThePast(plan.watch, self._past_entries)
+        follower = Follower(session, sinks, watch, ends_with_pods=False)
         session.on_bug = follower.fail
         fault = ScreenFault(session, self._outputs, follower, plan.notes)
         async with self._metrics(), asyncio.TaskGroup() as tasks:

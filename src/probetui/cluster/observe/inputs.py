@@ -76,6 +76,10 @@ class RestartsBounded(Kind, frozen=True):
     most: int | None
 
 
+class PastEnded(Kind, frozen=True):
+    """Whatever came before it are samples of a store; what comes next is watched."""
+
+
 class PollFailed(Kind, frozen=True):
     """A kubelet did not answer a poll, which will be retried."""
 
@@ -118,6 +122,7 @@ _Plain = (
     | SeenEvent
     | CountersPolled
     | RestartsBounded
+    | PastEnded
     | PollFailed
     | CountersLost
     | KubeletFound

@@ -22,6 +22,7 @@ from probetui.cluster.observe.inputs import (
     CountersPolled,
     KubeletFound,
     ObservedInput,
+    PastEnded,
     PodGone,
     PodSeen,
     PollFailed,
@@ -162,6 +163,8 @@ class ClusterObservation:
             case RestartsBounded(key):
                 if (observed := self._pods.get(key.pod_uid)) is not None:
                     observed.bound_restarts(item, now)
+            case PastEnded():
+                self._end_past()
             case _:
                 self._apply_contact(item, now)
 
@@ -413,6 +416,18 @@ class ClusterObservation:
 
     def _pods_of(self, node: str) -> list[ObservedPod]:
         return [pod for pod in self._pods.values() if pod.node == node]
+
+    # -- samples of a store
+
+    def _end_past(self) -> None:
+        """Go on with what is watched: with the nodes themselves, from their counters.
+
+        What was counted between the last sample and the first poll is not known.
+        """
+        self._nodes.clear()
+        self._rules.clear()
+        for observed in self._pods.values():
+            observed.end_past()
 
     # -- the server
 

@@ -69,6 +69,14 @@ class ObservedContainer:
         self.kills: list[SampledKill] = []
         """Those that follow from samples, and belong to no end yet."""
 
+    def end_past(self) -> None:
+        """Record that the samples of a store end: what comes next is watched."""
+        self.has_restarts = False
+        self.kills = []
+        self.stopping = None
+        for probe in self.probes.values():
+            probe.end_past()
+
     def record_running(
         self, status: ContainerStatus, now: datetime, *, is_new: bool
     ) -> None:

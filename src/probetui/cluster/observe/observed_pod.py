@@ -119,6 +119,8 @@ class ObservedPod:
         self._counts_of: dict[str, int] = {}
         self._snapshot: PodSnapshot | None = None
         self._expires_at: datetime | None = None
+        self._resumes = False
+        """Whether its status so far is that of samples, and the next one is watched."""
 
     @property
     def uid(self) -> str:
@@ -182,7 +184,7 @@ class ObservedPod:
         self._snapshot = None
         for change in status_changes(old, status):
             self._write_change(change, status, now)
-        if old != status:
+        if old != status or self._resumes:
             self._turn.write(
                 StatusEntry(self._turn.next_sequence(), now, pod.uid, status)
             )
@@ -193,9 +195,12 @@ class ObservedPod:
             new_status = status.container(container.container.name)
             if new_status is not None and new_status != container.status:
                 was, container.status = container.status, new_status
+                if self._resumes and not _runs_on(was, new_status):
+                    was = None  # what came in between was not seen
                 self._compare(container, was, new_status, now)
                 self._show(container, was, new_status, now)
                 self._write_early_events(container, now)
+        self._resumes = False
 
     def _write_change(
         self, change: StatusChange, status: PodStatus, now: datetime
@@ -283,6 +288,14 @@ class ObservedPod:
             bounds = Bounds(item.least, item.most)
             container.has_restarts = True
         probe.bound_restarts(bounds, now)
+
+    def end_past(self) -> None:
+        """Record that the samples of a store end: what comes next is watched."""
+        self._snapshot = None
+        self._resumes = True
+        self.node = ""
+        for container in self._containers.values():
+            container.end_past()
 
     def lose_counters(self, reason: str) -> None:
         """Record that the kubelet's counters cannot be read."""
@@ -573,9 +586,8 @@ class ObservedPod:
             if own_id in container.exited_ids:
                 continue
             container.exited_ids.add(own_id)
-            self._record_exit(
-                container, now_is, state, own_id, now, is_seen=was is not None
-            )
+            is_seen = was is not None and not self._resumes
+            self._record_exit(container, now_is, state, own_id, now, is_seen=is_seen)
 
     def _record_exit(
         self,

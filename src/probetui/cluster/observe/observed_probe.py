@@ -162,6 +162,15 @@ class ObservedProbe:
         self._sampled_at = now
         self._run.restarts = restarts
 
+    def end_past(self) -> None:
+        """Record that the samples of a store end: the run is not known any more."""
+        self.is_sampled = self.on_hold = False
+        self._run.restarts = None
+        self._run.forget(NOT_COUNTED)
+        self._is_counted = False
+        self._sampled_at = None
+        self._failed.clear()
+
     def begin_instance(self, container_id: ContainerID) -> None:
         """Record that another instance of the container runs."""
         if container_id == self.container_id:

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,6 +28,7 @@ from probetui.cluster.observe.inputs import (
     RestartsBounded,
     SeriesCounts,
 )
+from probetui.cluster.observe.observation import ClusterObservation
 from probetui.cluster.observe.observed_pod import sampled_id
 from probetui.cluster.observe.sampled_container import (
     ANSWER_SECONDS,
@@ -48,6 +49,8 @@ from probetui.k8s.status import (
     Running,
     Terminated,
 )
+
+T = TypeVar("T")
 
 _KILLING = (ProbeType.LIVENESS, ProbeType.STARTUP)
 _EXIT_CODES = {"Completed": 0, "OOMKilled": 137}
@@ -74,13 +77,15 @@ class _Due(NamedTuple):
 class StoredPod(Struct, frozen=True):
     """A pod as a store has it: its settings, and its containers by name.
 
-    `is_of_today`: its settings may have been others at that time.
+    `is_of_today`: its settings may have been others at that time. `ids` are those of
+    instances that are known, by the `sampled_id` that they would have.
     """
 
     pod: Pod
     version: str
     containers: Mapping[str, StoredContainer]
     is_of_today: bool = False
+    ids: Mapping[str, str] = {}
 
 
 def stored_pod(
@@ -179,7 +184,10 @@ def _pod_inputs(stored: StoredPod) -> Iterator[_Due]:
                 bound = RestartsBounded(key, None if most is None else 0, most)
                 yield _Due(begin, _FIRST, bound)
     for at, status in changes:
-        current[status.name] = status
+        # Without restarts instances are numbered from the first that is known of.
+        has_restarts = bool(stored.containers[status.name].samples.restarts)
+        ids = stored.ids if has_restarts else {}
+        current[status.name] = _identified(status, ids)
         if at >= deleted_at and pod.deletion_requested_at is None:
             instant = _second(deleted_at)
             pod = replace(pod, deletion_requested_at=instant)
@@ -194,6 +202,55 @@ def _pod_inputs(stored: StoredPod) -> Iterator[_Due]:
         )
         order = _FIRST if at <= begin else _STATUS
         yield _Due(at, order, PodSeen(pod, statuses, node, is_news=False))
+
+
+def _identified(status: ContainerStatus, ids: Mapping[str, str]) -> ContainerStatus:
+    """Return a status with the IDs of those instances that are known."""
+
+    def identified(state: T) -> T:
+        if isinstance(state, Terminated):
+            own_id = ids.get(state.container_id, state.container_id)
+            return replace(state, container_id=own_id)
+        return state
+
+    return replace(
+        status,
+        container_id=ids.get(status.container_id, status.container_id),
+        state=identified(status.state),
+        last_state=identified(status.last_state),
+    )
+
+
+def known_ids(uid: str, status: PodStatus) -> dict[str, str]:
+    """Return the IDs of a pod's newest instances, by the `sampled_id` of each."""
+    ids: dict[str, str] = {}
+    for each in (
+        *(status.init_container_statuses or ()),
+        *(status.container_statuses or ()),
+    ):
+        count = each.restart_count
+        ids[sampled_id(uid, each.name, count)] = each.container_id
+        last = each.last_state
+        # In back-off, the newest instance is the last one that ended.
+        if isinstance(last, Terminated) and last.container_id != each.container_id:
+            ids[sampled_id(uid, each.name, count - 1)] = last.container_id
+    return {sampled: own_id for sampled, own_id in ids.items() if own_id}
+
+
+def feed(
+    observation: ClusterObservation,
+    inputs: Iterable[TimedInput],
+    begin: datetime,
+    end: datetime,
+) -> Iterator[None]:
+    """Feed an observation with a past, and yield after each input."""
+    for at, item in inputs:
+        while (due := observation.next_deadline()) is not None and due <= at:
+            observation.check(due)
+        observation.submit(item, min(max(at, begin), end))
+        yield
+    observation.check(end)
+    yield
 
 
 def _deleted_at(stored: StoredPod) -> float:
