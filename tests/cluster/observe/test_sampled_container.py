@@ -12,6 +12,7 @@ from probetui.cluster.observe.result_run import Bounds
 from probetui.cluster.observe.sampled_container import (
     FROM_THE_MIDDLE,
     KUBELET_RESTARTED,
+    NO_COUNTERS,
     NO_RESTARTS,
     NO_SETTINGS,
     OTHER_SETTINGS,
@@ -166,6 +167,16 @@ def test_a_probe_without_series_bounds_kills_by_restarts() -> None:
 
     assert bounds.probe_kills == (0, 2)
     assert bounds.near_misses is None
+
+
+def test_near_misses_of_a_probe_without_series_are_not_known() -> None:
+    samples = ContainerSamples(0.0, {}, _restarts(0, 0))
+
+    bounds = bound_container(samples, _settings())
+
+    assert bounds.probe_kills == (0, 0)
+    assert bounds.near_misses is None
+    assert bounds.doubts == (NO_COUNTERS,)
 
 
 def test_a_container_without_probes_is_never_killed_by_one() -> None:

@@ -194,8 +194,8 @@ def bound_container(
     observed = [probe.observed for probe in killing]
     if not killing and (settings is None or _may_kill(settings)):
         ended = restarts.bounds or Bounds()
-        kills, is_known = Bounds(0, ended.most), ended.most == 0
-        if ended.most:
+        kills, is_known = Bounds(0, ended.most), settings is None and not ended.most
+        if not is_known:
             doubts.append(NO_COUNTERS)
     if observed:
         begin = min(begin for begin, _ in observed)

@@ -38,7 +38,6 @@ from probetui.cluster.observe.probe_counters import (
 )
 from probetui.cluster.observe.result_run import Bounds
 from probetui.cluster.observe.sampled_container import (
-    NO_COUNTERS,
     ContainerBounds,
     ContainerSamples,
     ContainerSettings,
@@ -358,9 +357,6 @@ def _bounds(
         most = status.restart_count + is_starting
         kills, near_misses = Bounds(kills.least, max(kills.most, most)), None
         doubts.append(STARTUP_GONE)
-    if node.at is None and _may_be_killed(settings):
-        kills, near_misses = Bounds(0, max(kills.most, status.restart_count)), None
-        doubts.append(NO_COUNTERS)
     return replace(
         bounds,
         probe_kills=kills,
@@ -368,11 +364,6 @@ def _bounds(
         probes=probes,
         doubts=tuple(dict.fromkeys(doubts)),
     )
-
-
-def _may_be_killed(settings: ContainerSettings) -> bool:
-    kinds = (ProbeType.LIVENESS, ProbeType.STARTUP)
-    return any(settings.container.probe(kind) is not None for kind in kinds)
 
 
 def _state(status: ContainerStatus) -> str:
