@@ -121,16 +121,21 @@ class Story(Struct):
         """Return how many runs ended one short of a kill in a time."""
         probe = self.pod.containers[0].probe(kind)
         assert probe is not None
-        count = run = 0
+        short = probe.failure_threshold - 1
+        return sum(run == short > 0 for run in self.healed(kind, begin, end))
+
+    def healed(self, kind: ProbeType, begin: float, end: float) -> list[int]:
+        """Return the lengths of the runs that a success ended in a time."""
+        lengths, run = [], 0
         last_at = 0.0
         for tick_at, failed, kills in self.ticks.get(kind, ()):
             if any(last_at < begun <= tick_at for begun in self.process_starts[1:]):
                 run = 0
             last_at = tick_at
-            is_near = not failed and run == probe.failure_threshold - 1 > 0
-            count += is_near and begin < tick_at <= end
+            if run and not failed and begin < tick_at <= end:
+                lengths.append(run)
             run = run + 1 if failed and not kills else 0
-        return count
+        return lengths
 
     def seconds_not_ready(self, begin: float, end: float) -> float:
         """Return how long the container was not ready in a time."""
@@ -383,6 +388,10 @@ def bounds_that_hold(
         own_misses = story.near_misses(kind, *probe.observed)
         misses = probe.tally.near_misses
         assert misses.least <= own_misses <= misses.most
+        healed = story.healed(kind, *probe.observed)
+        assert len(probe.tally.healed) >= max(healed, default=0)
+        for length, (least, most) in enumerate(probe.tally.healed, 1):
+            assert least <= sum(run >= length for run in healed) <= most
         kills += own
         near_misses += own_misses
     assert bounds.probe_kills.least <= kills <= bounds.probe_kills.most

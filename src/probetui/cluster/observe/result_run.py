@@ -11,8 +11,9 @@ all orders of results that lead to it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
+from itertools import zip_longest
 from typing import NamedTuple
 
 from probetui.cluster.observe.probe_counters import ProbeCounts
@@ -68,12 +69,14 @@ class RunTally(NamedTuple):
 
     `kills` counts the runs of failures that reached the threshold of a worker that then
     stops its container, `near_misses` those that ended one short of it with a success,
-    `longest` the longest run of failures.
+    `longest` the longest run of failures. `healed` counts the runs of at least one
+    failure, of at least two and so on that ended with a success.
     """
 
     kills: Bounds = Bounds()
     near_misses: Bounds = Bounds()
     longest: Bounds = Bounds()
+    healed: tuple[Bounds, ...] = ()
 
     def joined(self, other: RunTally) -> RunTally:
         """Return the tally of what is one or the other."""
@@ -81,30 +84,58 @@ class RunTally(NamedTuple):
             self.kills.joined(other.kills),
             self.near_misses.joined(other.near_misses),
             self.longest.joined(other.longest),
+            self.healed
+            if self.healed == other.healed
+            else joined_by_length(self.healed, other.healed),
         )
+
+
+def joined_by_length(
+    healed: Sequence[Bounds], other: Sequence[Bounds]
+) -> tuple[Bounds, ...]:
+    """Return the bounds of numbers by length that are one or the other."""
+    pairs = zip_longest(healed, other, fillvalue=Bounds())
+    return tuple(bounds.joined(others) for bounds, others in pairs)
+
+
+def sum_by_length(
+    healed: Sequence[Bounds], other: Sequence[Bounds]
+) -> tuple[Bounds, ...]:
+    """Return the bounds of sums of numbers by length."""
+    pairs = zip_longest(healed, other, fillvalue=Bounds())
+    return tuple(bounds.plus(*others) for bounds, others in pairs)
 
 
 _NO_TALLY = RunTally()
 
 
 class _Step(NamedTuple):
-    """A possible next state, and what the result counts for on the way to it."""
+    """A possible next state, and what the result counts for on the way to it.
+
+    `healed` is how long the run of failures was, at least and at most, that a success
+    has ended.
+    """
 
     state: _State
     is_kill: bool = False
     is_near_miss: bool = False
     failures: int = 0
+    healed: tuple[int, int] = (0, 0)
 
     def tally(self, before: RunTally) -> RunTally:
         """Return the tally after this step."""
-        kills, near_misses, longest = before
+        kills, near_misses, longest, healed = before
         if self.is_kill:
             kills = kills.plus(1, 1)
         if self.is_near_miss:
             near_misses = near_misses.plus(1, 1)
         if self.failures > longest.least:
             longest = Bounds(self.failures, max(self.failures, longest.most))
-        return RunTally(kills, near_misses, longest)
+        if self.healed[1]:
+            least, most = self.healed
+            run = (Bounds(1, 1),) * least + (Bounds(0, 1),) * (most - least)
+            healed = sum_by_length(healed, run)
+        return RunTally(kills, near_misses, longest, healed)
 
 
 _Tallies = dict[_State, RunTally]
@@ -322,10 +353,12 @@ class ResultRun:
         kills = int(min(failures // threshold, most_kills)) if self._kills else 0
         near = failures // (threshold - 1) if threshold > 1 and self._kills else 0
         run = min(failures, threshold) if self._kills else failures
+        healed = [Bounds(0, failures // n) for n in range(1, threshold) if self._kills]
         return RunTally(
             tally.kills.plus(0, kills),
             tally.near_misses.plus(0, near),
             Bounds(tally.longest.least, max(tally.longest.most, run)),
+            sum_by_length(tally.healed, healed),
         )
 
     @property
@@ -381,10 +414,12 @@ class ResultRun:
             self._kills and short and state.last is Result.FAILURE and run <= short
         )
         is_certain = is_near and run == short
+        longest = short if state.is_open else run
+        healed = (run, longest) if is_near else (0, 0)
         if not is_certain:
-            yield _Step(after)
+            yield _Step(after, healed=healed)
         if is_certain or (is_near and state.is_open):
-            yield _Step(after, is_near_miss=True)
+            yield _Step(after, is_near_miss=True, healed=healed)
 
     def _count(self, last: Result, run: int, result: Result) -> _State:
         """Return the state after a result, as the port counts it."""
