@@ -256,7 +256,7 @@ def missing_of(fit: LivenessFit | StartupFit | NotFitted) -> str:
 def test_too_few_probes_are_refused() -> None:
     fit = fit_liveness(probe_evidence(RECORDED, [marks("+" * 99)]), GOAL)
 
-    assert "99 probes of the running container are too few" in missing_of(fit)
+    assert "99 probes of the running container seen; 100 are needed" in missing_of(fit)
 
 
 def test_latencies_that_were_cut_off_are_refused() -> None:
@@ -283,7 +283,7 @@ def test_what_cannot_be_had_both_is_refused_with_the_soonest_notice() -> None:
 def test_too_few_starts_are_refused() -> None:
     fit = fit_startup(StartEvidence((1.0, 2.0, 3.0, 4.0)), RECORDED, GOAL)
 
-    assert "4 starts are too few" in missing_of(fit)
+    assert "4 starts seen; 5 are needed" in missing_of(fit)
 
 
 def test_starts_that_were_ended_are_refused() -> None:

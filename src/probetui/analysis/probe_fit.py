@@ -7,6 +7,10 @@ at any tick with probability p q^(k-1), and the mean time between false kills is
 / (p q^(k-1)). For p and q we take the upper ends of 95 % confidence intervals (Clopper
 and Pearson 1934). Independent failures are the case q = p.
 
+A run that reaches the recorded threshold k is a kill, so those that end by themselves
+are shorter, and say too little of q: it is corrected for that they are below k, or
+taken as if all kills were false, whatever is less.
+
 Start times are assumed to be log-normal; the budget is the upper end of the prediction
 interval for the next start (Student's t).
 """
@@ -14,12 +18,13 @@ interval for the next start (Student's t).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
+from operator import mul
 from statistics import NormalDist, fmean, median, stdev
 from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from probetui.analysis.timing import notice_delay
@@ -43,6 +48,7 @@ START_RISK = 0.001
 """The largest acceptable probability that the budget ends a healthy start."""
 
 _CONFIDENCE = 0.95
+_MANY = 2_000
 _PERCENT_99 = 0.99
 _LONGEST_START_PERIOD = 10
 _SECOND = timedelta(seconds=1)
@@ -71,6 +77,10 @@ class ProbeEvidence(Struct, frozen=True):
         cut_off: how many timed out.
         failure_runs: the length in ticks of each run of failures that ended by itself.
         kills: how many runs reached the threshold; these failures count as real.
+        begun: how many runs there may be, if `failure_runs` are some of them joined.
+        successes_by: instead of latencies, how many successes took at most so many
+            seconds.
+        has_latencies: whether it is known how long probes take.
     """
 
     probe: Probe
@@ -79,6 +89,31 @@ class ProbeEvidence(Struct, frozen=True):
     cut_off: int = 0
     failure_runs: tuple[int, ...] = ()
     kills: int = 0
+    begun: int = 0
+    successes_by: Mapping[float, float] = field(default_factory=dict)
+    has_latencies: bool = True
+
+    @property
+    def slowest(self) -> float:
+        """The longest latency; of buckets, the bound of the highest with any.
+
+        What took longer than the time-out is no success.
+        """
+        if self.successes_by:
+            return self._bucket(1.0)
+        return max(self.latencies, default=0.0)
+
+    @property
+    def p99(self) -> float:
+        """The latency that 99 % do not exceed; of buckets, a bound of it."""
+        if self.successes_by:
+            return self._bucket(_PERCENT_99)
+        return _quantile(self.latencies, _PERCENT_99)
+
+    def _bucket(self, part: float) -> float:
+        wanted = part * max(self.successes_by.values())
+        bounds = (at for at, count in self.successes_by.items() if count >= wanted)
+        return min(*bounds, float(self.probe.timeout_seconds))
 
     @property
     def longest_failure_run(self) -> int:
@@ -184,22 +219,22 @@ def fit_liveness(evidence: ProbeEvidence, goal: FitGoal) -> LivenessFit | NotFit
     if evidence.probes < LEAST_PROBES:
         missing.append(
             f"{_counted(evidence.probes, 'probe', 'probes')} of the running container "
-            f"{'is' if evidence.probes == 1 else 'are'} too few: "
-            f"record {LEAST_PROBES} or more"
+            f"seen; {LEAST_PROBES} are needed"
         )
     allowed = round((1 - _PERCENT_99) * evidence.probes)
     if evidence.cut_off > allowed:
         limit = evidence.probe.timeout_seconds
+        were = "may have been" if evidence.successes_by else "were"
         missing.append(
-            f"{evidence.cut_off} of {evidence.probes} probes were cut off after "
+            f"{evidence.cut_off} of {evidence.probes} probes {were} cut off after "
             f"{limit} s, so how long they take is unknown: record with a larger "
             "timeoutSeconds"
         )
     if missing:
         return NotFitted(tuple(missing))
-    p99 = _quantile(evidence.latencies, _PERCENT_99)
-    slowest = max(evidence.latencies, default=0.0)
-    limit = max(1, math.ceil(slowest * LATENCY_MARGIN))
+    limit = evidence.probe.timeout_seconds
+    if evidence.has_latencies:
+        limit = max(1, math.ceil(evidence.slowest * LATENCY_MARGIN))
     best: tuple[timedelta, Probe] | None = None
     for period in range(evidence.probe.period_seconds, 0, -1):
         probe = replace(evidence.probe, period_seconds=period, timeout_seconds=limit)
@@ -208,7 +243,7 @@ def fit_liveness(evidence: ProbeEvidence, goal: FitGoal) -> LivenessFit | NotFit
         if noticed <= goal.notice:
             return LivenessFit(
                 probe,
-                p99,
+                evidence.p99,
                 false_kill_every(evidence, probe),
                 noticed,
                 _assumption(evidence),
@@ -251,8 +286,8 @@ def fit_startup(
     count, missing = len(evidence.seconds), []
     if count < LEAST_STARTS:
         missing.append(
-            f"{_counted(count, 'start is', 'starts are')} too few: "
-            f"record {LEAST_STARTS} or more, for example several sessions"
+            f"{_counted(count, 'start', 'starts')} seen; {LEAST_STARTS} are needed: "
+            "record several sessions, or ask about a longer time"
         )
     if evidence.unfinished:
         missing.append(
@@ -284,14 +319,32 @@ def upper_bound(successes: int, trials: int) -> float:
     """Return the upper end of the one-sided 95 % interval of a probability."""
     if successes >= trials:
         return 1.0
-    low, high = successes / trials, 1.0
+    if successes > _MANY:
+        return _wilson(successes, trials)
+    return _bisected(
+        lambda chance: _at_most(successes, trials, chance) > 1 - _CONFIDENCE,
+        successes / trials,
+    )
+
+
+def _bisected(is_less: Callable[[float], bool], low: float = 0.0) -> float:
+    """Return the least probability of which something is no longer so."""
+    high = 1.0
     for _ in range(60):
         middle = (low + high) / 2
-        if _at_most(successes, trials, middle) > 1 - _CONFIDENCE:
+        if is_less(middle):
             low = middle
         else:
             high = middle
     return high
+
+
+def _wilson(successes: int, trials: int) -> float:
+    """Return the same for so many that the normal distribution does."""
+    z = NormalDist().inv_cdf(_CONFIDENCE)
+    share, part = successes / trials, z * z / trials
+    spread = math.sqrt(share * (1 - share) * part + part * part / 4)
+    return (share + part / 2 + spread) / (1 + part)
 
 
 def student_quantile(probability: float, freedom: int) -> float:
@@ -331,13 +384,41 @@ def _failure_run_bounds(evidence: ProbeEvidence, period: int) -> tuple[float, fl
     """
     failed = sum(evidence.failure_runs)
     runs = len(evidence.failure_runs)
-    begins = upper_bound(runs, max(evidence.probes - failed, 1) + runs)
+    begun = max(evidence.begun, runs)
+    begins = upper_bound(begun, max(evidence.probes - failed, 1) + begun)
     if runs >= LEAST_FAILURE_RUNS:
-        goes_on = upper_bound(failed - runs, failed)
+        goes_on = _goes_on(evidence)
     else:
         seen = (failed - runs) / failed if failed else 0.0
         goes_on = max(UNKNOWN_GOES_ON, seen)
     return begins, goes_on ** min(period / evidence.probe.period_seconds, 1.0)
+
+
+def _goes_on(evidence: ProbeEvidence) -> float:
+    """Return an upper bound of q from enough runs, all of them below the threshold."""
+    failed, runs = sum(evidence.failure_runs), len(evidence.failure_runs)
+    threshold = evidence.probe.failure_threshold
+    unending = evidence.kills * (threshold - 1)
+    as_if_false = upper_bound(failed - runs + unending, failed + unending)
+    seen = upper_bound(failed - runs, failed)
+    corrected = untruncated(1 / (1 - seen), threshold) if seen < 1 else None
+    return as_if_false if corrected is None else min(as_if_false, corrected)
+
+
+def untruncated(mean: float, threshold: int) -> float | None:
+    """Return the q of runs whose mean length is that of those below a threshold.
+
+    None if that says nothing of q, as these are as long as they can be.
+    """
+    lengths = range(1, threshold)
+    if not mean < threshold / 2:
+        return None
+
+    def below(q: float) -> float:
+        weights = [math.pow(q, length - 1) for length in lengths]
+        return math.fsum(map(mul, lengths, weights)) / math.fsum(weights)
+
+    return _bisected(lambda q: below(q) < mean)
 
 
 def _assumption(evidence: ProbeEvidence) -> str:

@@ -163,8 +163,8 @@ def test_too_few_measurements_are_reported_without_a_guess(
     out, err = capsys.readouterr()
     assert status == 1
     assert yaml.safe_load(out) is None
-    assert "web/app: livenessProbe: 11 probes of the running container are" in err
-    assert "web/app: startupProbe: 1 start is too few" in err
+    assert "web/app: livenessProbe: 11 probes of the running container seen" in err
+    assert "web/app: startupProbe: 1 start seen; 5 are needed" in err
 
 
 def test_a_startup_probe_that_is_not_there_has_no_errors(
@@ -185,7 +185,7 @@ def test_a_startup_probe_that_is_not_there_has_no_errors(
     out, err = capsys.readouterr()
     assert status == 0
     assert set(yaml.safe_load(out)) == {"livenessProbe"}
-    assert "# no startup probe is proposed: 1 start is too few" in out
+    assert "# no startup probe is proposed: 1 start seen; 5 are needed" in out
     assert "startupProbe" not in err
 
 
