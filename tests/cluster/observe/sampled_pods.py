@@ -37,7 +37,7 @@ from probetui.engine.engine import Engine
 from probetui.engine.inputs import DeletePod, SetPods
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeType
-from probetui.k8s.status import ContainerStatus, Terminated
+from probetui.k8s.status import ContainerStatus, Running, Terminated
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import RunProbe
 from probetui.kubelet.journal import (
@@ -93,6 +93,7 @@ class Story(Struct):
         ready: when it became ready, or ceased to be so.
         process_starts: when the kubelet was started.
         ends: when a status first had an end, when that was, and the exit code.
+        starts: when a status first had a start, and when that was.
     """
 
     pod: Pod
@@ -100,6 +101,7 @@ class Story(Struct):
     restarts: list[tuple[float, int]] = field(default_factory=list)
     ready: list[tuple[float, bool]] = field(default_factory=list)
     ends: list[tuple[float, float, int]] = field(default_factory=list)
+    starts: list[tuple[float, float]] = field(default_factory=list)
     process_starts: list[float] = field(default_factory=lambda: [0.0])
     ended_at: dict[ProbeType, float] = field(default_factory=dict)
     deleted_at: float = math.inf
@@ -174,7 +176,9 @@ def a_random_pod(random: Random, name: str = "web") -> Pod:
     )
 
 
-def _phases(answer: Callable[[timedelta], str]) -> ResultPhases:
+def phases_of(answer: Callable[[timedelta], str]) -> ResultPhases:
+    """Return results by the age of an instance."""
+
     def behave(_effect: RunProbe, age: timedelta) -> ProbeAnswer:
         return ProbeAnswer(_ANSWERS[answer(age)], timedelta(milliseconds=5))
 
@@ -198,7 +202,7 @@ def a_life_that_hangs(random: Random) -> InstanceBehavior:
     def is_well(age: timedelta) -> str:
         return SUCCESS if age.total_seconds() < hangs_at else FAILURE
 
-    answers = _phases(is_well)
+    answers = phases_of(is_well)
     return InstanceBehavior(
         stops_after=random.choice([timedelta(seconds=1), None]),
         answers={ProbeType.LIVENESS: answers, ProbeType.READINESS: answers},
@@ -231,9 +235,9 @@ def a_random_life(random: Random) -> InstanceBehavior:
         stops_after=random.choice([timedelta(), timedelta(seconds=3), None]),
         stop_code=random.choice([0, 143]),
         answers={
-            ProbeType.LIVENESS: _phases(is_well),
-            ProbeType.READINESS: _phases(is_well),
-            ProbeType.STARTUP: _phases(is_up),
+            ProbeType.LIVENESS: phases_of(is_well),
+            ProbeType.READINESS: phases_of(is_well),
+            ProbeType.STARTUP: phases_of(is_up),
         },
     )
 
@@ -294,6 +298,7 @@ def _read(story: Story, journal: Sequence[JournalEntry]) -> None:
                     restarts = status.restart_count
                     story.restarts.append((seconds, restarts))
                 _read_ends(story, status, seconds)
+                _read_start(story, status, seconds)
                 if status.ready is not is_ready:
                     is_ready = status.ready
                     story.ready.append((seconds, is_ready))
@@ -309,6 +314,14 @@ def _read_ends(story: Story, status: ContainerStatus, seconds: float) -> None:
             ended_at = (state.finished_at - START).total_seconds() // 1
             if not story.ends or story.ends[-1][1] < ended_at:
                 story.ends.append((seconds, ended_at, state.exit_code))
+
+
+def _read_start(story: Story, status: ContainerStatus, seconds: float) -> None:
+    state = status.state
+    if isinstance(state, Running) and state.started_at is not None:
+        begun = (state.started_at - START).total_seconds() // 1
+        if not story.starts or story.starts[-1][1] < begun:
+            story.starts.append((seconds, begun))
 
 
 def sampled(
@@ -390,8 +403,9 @@ def bounds_that_hold(
         assert misses.least <= own_misses <= misses.most
         healed = story.healed(kind, *probe.observed)
         assert len(probe.tally.healed) >= max(healed, default=0)
-        for length, (least, most) in enumerate(probe.tally.healed, 1):
-            assert least <= sum(run >= length for run in healed) <= most
+        for length, of_it in enumerate(probe.tally.healed, 1):
+            own_runs = sum(run >= length for run in healed)
+            assert of_it.least <= own_runs <= of_it.most
         kills += own
         near_misses += own_misses
     assert bounds.probe_kills.least <= kills <= bounds.probe_kills.most

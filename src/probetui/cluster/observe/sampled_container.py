@@ -164,15 +164,18 @@ class ContainerBounds(Struct, frozen=True):
 
 
 def bound_container(
-    samples: ContainerSamples, settings: ContainerSettings | None
+    samples: ContainerSamples,
+    settings: ContainerSettings | None,
+    restarts: RestartCounter | None = None,
 ) -> ContainerBounds:
     """Return what samples of a container show.
 
     Args:
         samples: of the container.
         settings: as they were all the time; None if they are not known.
+        restarts: its restart counter, if more is known of it than samples.
     """
-    restarts = RestartCounter(samples)
+    restarts = restarts or RestartCounter(samples)
     samples = replace(samples, probes=with_processes(samples.probes, settings))
     probes = {
         kind: _ProbeReading(samples, kind, settings, restarts).bounds()
