@@ -61,7 +61,7 @@ BASES: Mapping[str, tuple[str, ...]] = {
     "why": ("typed", "--prometheus", "{store}", "-f", "{pod}"),
     "report": ("{record}", "-o", "-"),
     "whatif": ("{record}", "--set", "failureThreshold=5"),
-    "fit": ("{record}",),
+    "fit": ("of-options/typed", "--prometheus", "{store}", "-f", "{pod}"),
     "fleet": ("--prometheus", "{store}", "-f", "{pod}"),
     "rules": ("-f", "{pod}"),
     "export": ("{record}", "-o", "{folder}/exported", "--perfetto"),
@@ -203,6 +203,10 @@ ROWS: Mapping[str, Row] = {
     "fleet --color": Row(("--color", "never")),
     "fleet --no-mouse": Row(("--no-mouse",)),
     "fleet -o": Row(("-o", "csv"), shows="^namespace,workload,pod,"),
+    "fit --from": Row(("--from", "-2h"), shows="200 results"),
+    "fit --to": Row(("--to", "2026-01-31T12:00:00Z"), shows="200 results"),
+    "fit --strict": Row(("--strict",)),
+    "fit -o": Row(("-o", "patch"), shows="^kind: Pod"),
     "down --all": Row(("--all", "-n", "of-options"), replaces="typed"),
     "down -f": Row(("-f", "{pod}"), replaces="typed"),
     "down --static": Row(("--static", "{pod}"), replaces="typed"),
@@ -307,8 +311,12 @@ def cases() -> Iterator[object]:
 def store() -> Iterator[str]:
     """A Prometheus that knows the pod."""
     pod = {"namespace": "of-options", "pod": "typed", "container": "app"}
-    labels = {**pod, "pod_uid": "u", "probe_type": "Liveness", "result": "failed"}
-    counters = [({"__name__": "prober_probe_total", **labels}, [(1.0, "1")])]
+    labels = {**pod, "pod_uid": "u", "probe_type": "Liveness"}
+    labels["__name__"] = "prober_probe_total"
+    counters = [
+        ({**labels, "result": "failed"}, [(1.0, "1"), (201.0, "1")]),
+        ({**labels, "result": "successful"}, [(1.0, "0"), (201.0, "200")]),
+    ]
     with told_prometheus(stored_answer({**pod, "pod_uid": "u"}, counters)) as url:
         yield url
 

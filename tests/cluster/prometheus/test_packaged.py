@@ -38,7 +38,7 @@ def read(
     async def ask() -> tuple[int, list[StoredContainer]]:
         async with StoreClient(access, transport=transport) as client:
             store = FleetStore(client, query)
-            names = await (store.find_pod() if query.pod else store.find())
+            names = await (store.find_pods() if query.pod else store.find())
             found = await store.read(names)
             assert not store.holes
             return store.containers, sorted(found, key=lambda each: each.name)

@@ -14,6 +14,7 @@ from probetui.analysis.container_fit import (
     fit_container,
 )
 from probetui.analysis.probe_fit import FitGoal, MeasuredProbe, first_success
+from probetui.cli.commands.fleet import asks_store
 from probetui.cli.printing import Notes
 from probetui.cli.reports import emit
 from probetui.cli.session.autosave import last_session_to_play
@@ -45,8 +46,12 @@ def _distinct(records: Sequence[Path]) -> Sequence[Path]:
     return records
 
 
-def print_fit(records: Sequence[Path], options: FitOptions) -> int:
-    """Print settings for the containers of records and return the exit status.
+def print_fit(names: Sequence[str], options: FitOptions) -> int:
+    """Print settings for containers and return the exit status.
+
+    Args:
+        names: of records, or of workloads where a store is asked.
+        options: those of the command.
 
     Raises:
         UsageError: an option cannot be used, a record is given twice, or the records
@@ -55,9 +60,18 @@ def print_fit(records: Sequence[Path], options: FitOptions) -> int:
         NothingToDoError: no container has a liveness or startup probe.
     """
     goal = FitGoal(parse_rate(options.false_kills), options.notice)
+    if asks_store(options):
+        # Late: it is seldom asked.
+        from probetui.cli.commands.past_fit_report import print_past_fit
+
+        return print_past_fit(names, options, goal)
     notes = Notes(quiet=options.quiet)
     containers: dict[tuple[str, str, str], ProbedContainer] = {}
-    paths = _distinct(records) or (last_session_to_play(),)
+    paths = _distinct([*map(Path, names)]) or (last_session_to_play(),)
+    if options.output in {"patch", "kustomize"}:
+        raise UsageError(
+            f"-o {options.output} is of a cluster's workloads, as --prometheus has them"
+        )
     for path in paths:
         _add_session(containers, read_session(path, notes, options.record_limit))
     chosen = [

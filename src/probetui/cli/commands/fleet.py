@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import click
+from click.core import ParameterSource
 
 from probetui.cli.option_groups import Opt, OptionGroup, Setting, takes_options
 from probetui.cli.options import (
@@ -170,6 +171,17 @@ class FleetOptions(
     """The options of `fleet`."""
 
     quiet: Quiet = False
+
+
+def asks_store(options: SettingsOptions) -> bool:
+    """Return whether a store is asked: a setting alone names one that may be."""
+    if options.filenames or options.static:
+        return True
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return False
+    given = context.get_parameter_source("prometheus")
+    return given is ParameterSource.COMMANDLINE
 
 
 @click.command(

@@ -475,7 +475,7 @@ def print_fleet(options: FleetOptions) -> int:
         if isinstance(shown, int):
             return shown
         return _tell_holes(shown, options, notes)
-    answer = asyncio.run(reader.read(_Progress(notes, reader.parts).tell))
+    answer = asyncio.run(reader.read(Progress(notes, reader.parts).tell))
     if kind is _CurrentReader:
         notes.note(answer.about)
     emit(
@@ -590,7 +590,7 @@ def manifested_by(options: SettingsOptions) -> Manifested | None:
 # -- progress
 
 
-class _Progress:
+class Progress:
     """Tells how much has been read."""
 
     def __init__(self, notes: Notes, parts: str) -> None:
@@ -634,9 +634,9 @@ def fleet_cells(row: FleetRow, *, is_ascii: bool) -> dict[str, str]:
         "NAMESPACE": name.namespace,
         "POD": name.pod,
         "CONTAINER": name.container,
-        "KILLS": about + _range(bounds.probe_kills),
-        "NEAR MISSES": about + _range(bounds.near_misses),
-        "RESTARTS": _range(bounds.restarts),
+        "KILLS": about + format_bounds(bounds.probe_kills),
+        "NEAR MISSES": about + format_bounds(bounds.near_misses),
+        "RESTARTS": format_bounds(bounds.restarts),
         "NOT READY": "?"
         if bounds.not_ready is None
         else _span(bounds.not_ready.least, bounds.not_ready.most),
@@ -651,7 +651,8 @@ def fleet_cells(row: FleetRow, *, is_ascii: bool) -> dict[str, str]:
     }
 
 
-def _range(bounds: Bounds | None) -> str:
+def format_bounds(bounds: Bounds | None) -> str:
+    """Return a number as it is known: `3`, `1-3`, or `?`."""
     if bounds is None:
         return "?"
     if bounds.is_exact:

@@ -168,7 +168,7 @@ async def _read(
     """Return the containers of a pod, what could not be answered, and settings."""
     async with client:
         store = FleetStore(client, query)
-        stored = await store.read(await store.find_pod())
+        stored = await store.read(await store.find_pods())
         note_store(client, SystemClock(awake_ns), notes)
     if not stored:
         raise StoreError(store.holes[0])

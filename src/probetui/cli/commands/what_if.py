@@ -6,12 +6,12 @@ from typing import Annotated
 
 import click
 
+from probetui.cli.commands.fleet import AskedTime, SettingsOptions, StoreOptions
 from probetui.cli.option_groups import Opt, OptionGroup, takes_options
 from probetui.cli.options import (
     Ascii,
     ProgramOptions,
     RecordOptions,
-    TextOptions,
     output_forms,
 )
 from probetui.cli.parameters import KubeletVersion, SectionedCommand, examples
@@ -119,7 +119,27 @@ class Goal(OptionGroup, section="Settings"):
     ] = None
 
 
-class FitOptions(Goal, RecordOptions, TextOptions, ProgramOptions):
+class FitOutput(OptionGroup, section="Output"):
+    """How settings are printed."""
+
+    output: Annotated[
+        str, output_forms("text", "json", "yaml", "patch", "kustomize")
+    ] = "text"
+    strict: Annotated[
+        bool,
+        Opt(help="Exit with status 1 if something could not be answered."),
+    ] = False
+
+
+class FitOptions(
+    Goal,
+    StoreOptions,
+    AskedTime,
+    SettingsOptions,
+    RecordOptions,
+    FitOutput,
+    ProgramOptions,
+):
     """The options of `fit`."""
 
 
@@ -130,12 +150,18 @@ class FitOptions(Goal, RecordOptions, TextOptions, ProgramOptions):
         "probetui fit session.jsonl",
         "probetui fit monday.jsonl tuesday.jsonl --false-kills 1/90d --notice 1m",
         "probetui fit session.jsonl -c web/app > probes.yaml",
+        "probetui fit deploy/web --prometheus URL --since 30d -f k8s/ -o patch",
     ),
 )
-@click.argument("records", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("records", nargs=-1, metavar="[RECORD|WORKLOAD]...")
 @takes_options
-def fit(records: tuple[Path, ...], options: FitOptions) -> int:
-    """Find settings of liveness and startup probes from what records measured.
+def fit(records: tuple[str, ...], options: FitOptions) -> int:
+    """Find settings of liveness and startup probes from what was measured.
+
+    With --prometheus it asks a store about workloads: deploy/web, shop/sts/db, or
+    shop/web-0 for one pod; -f has their settings, and -o patch and -o kustomize print
+    what to change. Samples give bounds: the worst of them counts. The same time is run
+    again under the proposal.
 
     The startup budget, the time-out, the threshold and the period are computed from
     recorded starts, latencies and failures, for the wanted rate of false kills and the
@@ -143,7 +169,7 @@ def fit(records: tuple[Path, ...], options: FitOptions) -> int:
     give the evidence, and the command that tries the settings on the record. Without
     RECORDS, the last session is used.
 
-    Where the records hold too little evidence, nothing is guessed: the output says
+    Where there is too little evidence, nothing is guessed: the output says
     what is missing, and the exit status is 1.
     """
     from probetui.cli.commands.fit_report import print_fit

@@ -10,13 +10,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-from click.core import ParameterSource
 from msgspec import Struct
 
 from probetui.analysis.causes.answer import WELL, explain, last_endings
 from probetui.analysis.causes.cause import WhyAnswer
 from probetui.analysis.container_history import SessionHistory
+from probetui.cli.commands.fleet import asks_store
 from probetui.cli.option_values import recorded_runtime
 from probetui.cli.printing import print_line
 from probetui.cli.reports import emit
@@ -102,17 +101,6 @@ def print_report(arguments: Sequence[str], options: WhyOptions) -> int:
     path = wanted.path or last_record()
     _print(path, wanted.name, options.at, form, options)
     return 0
-
-
-def asks_store(options: WhyOptions) -> bool:
-    """Return whether a store is asked: a setting alone names one that may be."""
-    if options.filenames or options.static:
-        return True
-    context = click.get_current_context(silent=True)
-    if context is None:
-        return False
-    given = context.get_parameter_source("prometheus")
-    return given is ParameterSource.COMMANDLINE
 
 
 def _print(

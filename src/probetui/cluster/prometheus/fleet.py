@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import (
@@ -49,6 +50,7 @@ from probetui.cluster.prometheus.client import (
 from probetui.cluster.prometheus.selectors import (
     is_one_of,
     matchers,
+    quoted,
     range_of,
     selector,
 )
@@ -57,7 +59,7 @@ from probetui.k8s.probe import ProbeType
 T = TypeVar("T")
 
 COUNTER = "prober_probe_total"
-_DURATIONS = "prober_probe_duration_seconds_bucket"
+DURATIONS = "prober_probe_duration_seconds_bucket"
 _RESTARTS = "kube_pod_container_status_restarts_total"
 _READY = "kube_pod_container_status_ready"
 _STATES = (
@@ -146,7 +148,7 @@ class StoredContainer(Struct, frozen=True):
 class FleetQuery(Struct, frozen=True):
     """What is asked: a time in Unix seconds, labels of the store, a namespace.
 
-    `pod` and `container` are empty for all.
+    `pod` and `container` are empty for all; `pods` is a regular expression of names.
     """
 
     begin: float
@@ -155,6 +157,19 @@ class FleetQuery(Struct, frozen=True):
     namespace: str = ""
     pod: str = ""
     container: str = ""
+    pods: str = ""
+
+    @property
+    def pod_matchers(self) -> dict[str, str]:
+        """The matchers of a pod's labels, by their name, without the name."""
+        wanted = {}
+        if self.namespace:
+            wanted["namespace"] = f"={quoted(self.namespace)}"
+        if self.pods:
+            wanted["pod"] = f"=~{quoted(self.pods)}"
+        elif self.pod:
+            wanted["pod"] = f"={quoted(self.pod)}"
+        return wanted
 
 
 class FleetStore:
@@ -216,42 +231,68 @@ class FleetStore:
         for begin, end in _parts(self._query.begin, self._query.end, _DAY):
             for promql_of in self._candidate_queries():
                 async for series in self._ask_parts(promql_of, begin, end):
-                    name = _container_name(series.labels)
+                    name = container_name(series.labels)
                     if name.container and self._is_wanted(name):
                         found[name] = None
         return [*found]
 
-    async def find_pod(self) -> list[ContainerName]:
-        """Return the containers of the pod that is asked for, whatever came of them.
+    async def find_pods(self) -> list[ContainerName]:
+        """Return the containers of the pods that are asked for, whatever came of them.
 
         Raises:
-            StoreError: the store cannot be asked, or knows nothing of that pod.
+            StoreError: the store cannot be asked, or knows nothing of such pods.
         """
         query = self._query
         found: dict[ContainerName, None] = {}
         tried = ""
-        for metric in (COUNTER, _READY):
-            for prefix in ("", "exported_"):
-                wanted = matchers({**query.labels, f"{prefix}pod": query.pod})
-                if query.namespace:
-                    wanted += matchers({f"{prefix}namespace": query.namespace})
-                samples = selector(metric, wanted, query.end - query.begin)
-                promql = f"group by ({_BY}) (last_over_time({samples}))"
-                tried = tried or promql
-                for series in await self._ask(promql, query.end):
-                    name = _container_name(series.labels)
-                    if name.container and self._is_wanted(name):
-                        found[name] = None
+        for begin, end in _parts(query.begin, query.end, _DAY):
+            for metric in (COUNTER, _READY):
+                for prefix in ("", "exported_"):
+                    wanted = self._of_pods(prefix)
+                    samples = selector(metric, wanted, end - begin)
+                    promql = f"group by ({_BY}) (last_over_time({samples}))"
+                    tried = tried or promql
+                    for series in await self._ask(promql, end):
+                        name = container_name(series.labels)
+                        if name.container and self._is_wanted(name):
+                            found[name] = None
         if not found and self.holes:
             raise StoreError(self.holes[0])
         if not found:
+            names = f"pod {query.namespace and f'{query.namespace}/'}{query.pod}"
+            if query.pods:
+                names = f"a pod with a name like {query.pods}"
             raise StoreError(
-                f"{self._client.shown_url} has nothing of pod "
-                f"{query.namespace and f'{query.namespace}/'}{query.pod} at that time "
-                f"(tried `{tried}`): its name, its namespace, --at and the store's "
-                "retention say where it may be; `probetui fleet` lists pods"
+                f"{self._client.shown_url} has nothing of {names} at that time "
+                f"(tried `{tried}`): its name, its namespace, --at or --since and the "
+                "store's retention say where it may be; `probetui fleet` lists pods"
             )
         return [*found]
+
+    async def of_pods(
+        self, metric: str, by: Sequence[str], value: str
+    ) -> list[Sequence[Series]]:
+        """Return what a store has of a metric of the pods that are asked for, by day.
+
+        Args:
+            metric: the metric.
+            by: the labels of the answers, besides those of the container.
+            value: what is asked of its samples, with `%s` for them.
+        """
+        days: list[Sequence[Series]] = []
+        labels = ", ".join([_BY, *by])
+        for begin, end in _parts(self._query.begin, self._query.end, _DAY):
+            day: list[Series] = []
+            for prefix in ("", "exported_"):
+                samples = selector(metric, self._of_pods(prefix), end - begin)
+                promql = f"max by ({labels}) ({value.replace('%s', samples)})"
+                day += [
+                    series
+                    for series in await self._ask(promql, end)
+                    if self._is_wanted(container_name(series.labels))
+                ]
+            days.append(day)
+        return days
 
     async def read(self, names: Sequence[ContainerName]) -> list[StoredContainer]:
         """Read the samples of containers; what cannot be read is a hole."""
@@ -293,6 +334,12 @@ class FleetStore:
 
     # -- queries
 
+    def _of_pods(self, prefix: str) -> list[str]:
+        """Return the matchers of what is asked for, as honorLabels names it or not."""
+        wanted = matchers(self._query.labels)
+        of_pods = self._query.pod_matchers.items()
+        return [*wanted, *(f"{prefix}{name}{match}" for name, match in of_pods)]
+
     def _where(self) -> str:
         """Return the labels that are asked for, for messages."""
         labels = [*matchers(self._query.labels)]
@@ -318,11 +365,7 @@ class FleetStore:
             )
             found = await self._client.query(promql, query.end)
         is_exported = any(series.labels.get("exported_namespace") for series in found)
-        wanted = matchers(query.labels)
-        if query.namespace:
-            name = "exported_namespace" if is_exported else "namespace"
-            wanted += matchers({name: query.namespace})
-        self._matchers[metric] = wanted
+        self._matchers[metric] = self._of_pods("exported_" if is_exported else "")
         if found:
             self._found.add(metric)
         return bool(found)
@@ -373,6 +416,7 @@ class FleetStore:
         return (
             (not query.namespace or name.namespace == query.namespace)
             and (not query.pod or name.pod == query.pod)
+            and (not query.pods or bool(re.fullmatch(query.pods, name.pod)))
             and (not query.container or name.container == query.container)
         )
 
@@ -467,9 +511,9 @@ class FleetStore:
         wanted = [*labels, f"{'exported_' if is_exported else ''}pod=~{names}"]
         if counted:
             seconds = self._query.end - self._query.begin
-            promql = f"last_over_time({selector(_DURATIONS, wanted, seconds)})"
+            promql = f"last_over_time({selector(DURATIONS, wanted, seconds)})"
             ended = await self._ask(promql, self._query.end)
-            begun = await self._ask(selector(_DURATIONS, wanted), self._query.begin)
+            begun = await self._ask(selector(DURATIONS, wanted), self._query.begin)
             durations = [(series, True) for series in ended]
             durations += [(series, False) for series in begun]
         status = _States(states)
@@ -517,7 +561,8 @@ def _own(labels: Mapping[str, str], name: str) -> str:
     return labels.get(f"exported_{name}") or labels.get(name, "")
 
 
-def _container_name(labels: Mapping[str, str]) -> ContainerName:
+def container_name(labels: Mapping[str, str]) -> ContainerName:
+    """Return which container labels are of."""
     uid = labels.get("pod_uid") or labels.get("uid", "")
     namespace, pod, container = (_own(labels, name) for name in _OURS)
     return ContainerName(namespace, pod, uid, container)
@@ -625,7 +670,7 @@ def _scraped(
         place = _RESULTS.get(labels.get("result", ""))
         if kind is None or place is None:
             continue
-        name = _container_name(labels)
+        name = container_name(labels)
         by_time = values[name, kind][_source(labels, _OF_RESULTS)]
         for at, value in series.values:
             by_time[at][place] = int(value)
@@ -692,7 +737,7 @@ class _States:
         self._of_pods: dict[tuple[str, str, str], list[Series]] = defaultdict(list)
         self._uids: dict[tuple[str, str], str] = {}
         for series in states:
-            name = _container_name(series.labels)
+            name = container_name(series.labels)
             self._uids[name[:2]] = name.uid
             kind, _, what = series.name.rpartition("container_")
             if name.container and kind:
@@ -823,7 +868,7 @@ def _successes(
         bound = _bound(labels.get("le", ""))
         if kind is None or bound is None or not series.values:
             continue
-        name = _container_name(labels)
+        name = container_name(labels)
         timed = (name[:2], name.container, kind)
         key = (timed, _source(labels, _OF_DURATIONS))
         (ended if is_of_end else begun)[key][bound] = series.values[-1][1]

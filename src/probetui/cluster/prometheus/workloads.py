@@ -9,10 +9,13 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from probetui.cluster.observe.sampled_container import ContainerSettings
 from probetui.cluster.prometheus.fleet import StoredContainer
 from probetui.cluster.prometheus.selectors import literal
+from probetui.errors import UsageError
+from probetui.k8s.pod import Pod
 from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.manifests import LoadedPod
 
@@ -45,6 +48,63 @@ _SAMPLES = {
 """What comes after the name in one of them; any other has a random suffix."""
 
 
+_SHORT = {
+    "po": "Pod",
+    "deploy": "Deployment",
+    "rs": "ReplicaSet",
+    "rc": "ReplicationController",
+    "ds": "DaemonSet",
+    "sts": "StatefulSet",
+    "cj": "CronJob",
+}
+_KINDS = {
+    **_SHORT,
+    **{kind.lower(): kind for kind in _MADE},
+    **{f"{kind.lower()}s": kind for kind in _MADE},
+}
+"""The kinds by what kubectl calls them."""
+
+_MOST_PARTS = 3
+
+
+class WorkloadName(NamedTuple):
+    """An object that makes pods, or a pod; the namespace is empty for any."""
+
+    namespace: str
+    kind: str
+    name: str
+
+    @classmethod
+    def parse(cls, text: str) -> WorkloadName:
+        """Read `deploy/web`, `shop/deploy/web`, `shop/web-7d9f-x2x4z` or a pod's name.
+
+        Raises:
+            UsageError: it is none of these.
+        """
+        parts = text.split("/")
+        if all(parts) and len(parts) <= _MOST_PARTS:
+            kind = _KINDS.get(parts[-2].lower()) if len(parts) > 1 else None
+            if kind is not None:
+                return cls("/".join(parts[:-2]), kind, parts[-1])
+            if len(parts) < _MOST_PARTS:
+                return cls("/".join(parts[:-1]), "Pod", parts[-1])
+        raise UsageError(
+            f'"{text}" is no workload: write deploy/NAME, NAMESPACE/deploy/NAME (or '
+            "sts, ds, rs, job, cronjob), or NAMESPACE/POD"
+        )
+
+    @property
+    def pods(self) -> str:
+        """The regular expression of the names of its pods."""
+        return literal(self.name) + _MADE[self.kind]
+
+    def has(self, pod: str, owner: tuple[str, str]) -> bool:
+        """Return whether a pod is of it, by its owner if that is known."""
+        if self.kind in {"Pod", "ReplicaSet", "Job"}:
+            return owner == self[1:] or not owner[0] or self.kind == "Pod"
+        return not owner[0] or owning_workload(pod, owner) == "/".join(self[1:])
+
+
 def pod_name_pattern(loaded: LoadedPod) -> str:
     """Return the regular expression of the names of a manifest's pods."""
     kind, name = loaded.object.workload.kind, loaded.object.name
@@ -71,18 +131,23 @@ def _generated_base(loaded: LoadedPod) -> str:
 
 
 def workload_of(container: StoredContainer) -> str:
-    """Return `Kind/name` of what has made a pod, `Pod/name` if it is not known.
+    """Return `Kind/name` of what has made a pod, `Pod/name` if it is not known."""
+    return owning_workload(container.name.pod, container.owner)
+
+
+def owning_workload(pod: str, owner: tuple[str, str]) -> str:
+    """Return `Kind/name` of what has made a pod, by its nearest owner.
 
     A replica set with the suffix of one is taken for a Deployment's, a job with a time
     for a CronJob's: kube-state-metrics names the nearest owner.
     """
-    kind, name = container.owner
+    kind, name = owner
     if kind == "ReplicaSet" and (match := _OF_DEPLOYMENTS.fullmatch(name)):
         return f"Deployment/{match[1]}"
     if kind == "Job" and (match := _OF_CRON_JOBS.fullmatch(name)):
         return f"CronJob/{match[1]}"
     if kind in {"", "Node"}:
-        return f"Pod/{container.name.pod}"
+        return f"Pod/{pod}"
     return f"{kind}/{name}"
 
 
@@ -91,6 +156,23 @@ def made_by(pod: str) -> Iterator[tuple[str, str]]:
     for kind in _NEAREST_FIRST:
         if match := re.fullmatch(f"(.+?){_MADE[kind]}", pod):
             yield kind, match[1]
+
+
+_OF_LABELS = {
+    "pod-template-hash": ("Deployment", rf"-{_RANDOM}{{1,10}}-{_RANDOM}{{5}}"),
+    "statefulset.kubernetes.io/pod-name": ("StatefulSet", "-[0-9]+"),
+    "controller-revision-hash": ("DaemonSet", f"-{_RANDOM}{{5}}"),
+}
+"""What controllers label their pods with, and what ends the names of these."""
+
+
+def labelled_workload(pod: Pod) -> WorkloadName:
+    """Return what has made a pod, by its labels; the pod itself if they do not say."""
+    for label, (kind, ending) in _OF_LABELS.items():
+        match = re.fullmatch(f"(.+?){ending}", pod.name)
+        if label in pod.labels and match is not None:
+            return WorkloadName(pod.namespace, kind, match[1])
+    return WorkloadName(pod.namespace, "Pod", pod.name)
 
 
 class Manifested:
