@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -201,7 +202,6 @@ def test_a_value_that_an_api_server_replaces_is_reported(
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        pytest.param("observed", "no engine of probetui decided in it", id="observed"),
         pytest.param("compressed/later-part", "a later part of a session", id="later"),
     ],
 )
@@ -217,6 +217,92 @@ def test_a_record_that_cannot_be_rerun_is_refused_with_the_reason(
 
     assert run([command, str(record)]) == 2
     assert reason in capsys.readouterr().err
+
+
+@pytest.fixture
+def observed(tmp_path: Path) -> str:
+    """A record of `watch`: one container was killed once, another five times."""
+    record = tmp_path / "observed.jsonl.gz"
+    record.write_bytes((RECORDS / "1/observed.jsonl.gz").read_bytes())
+    return str(record)
+
+
+def _observed(capsys: pytest.CaptureFixture[str]) -> dict[str, dict[str, Any]]:
+    value = json.loads(capsys.readouterr().out)
+    return {each["pod"]: each for each in value["containers"]}
+
+
+def test_an_observed_record_has_its_kills(
+    observed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["whatif", observed, "-o", "json"]) == 0
+
+    found = _observed(capsys)
+    assert found["exec-liveness"]["kills"] == [1, 1]
+    assert found["probe-grace"]["kills"] == [5, 5]
+    assert all(each["exact"] for each in found.values())
+
+
+def test_a_higher_threshold_of_an_observed_record_is_bounded(
+    observed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    setting = "probe-grace/app.livenessProbe.failureThreshold=9"
+
+    assert run(["whatif", observed, "--set", setting, "-o", "json"]) == 1
+
+    (trial,) = _observed(capsys).values()
+    assert trial["kills"] == [0, 5]
+    assert trial["spared"] == [0, 5]
+    assert trial["exact"] is False
+    assert "after a kill is not known" in trial["reasons"][0]
+
+
+def test_a_sweep_of_an_observed_record_is_a_table(
+    observed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    swept = "exec-liveness/liveness.livenessProbe.failureThreshold=1..4"
+
+    assert run(["whatif", observed, "--sweep", swept]) == 1
+
+    heading, *rows = capsys.readouterr().out.splitlines()
+    assert heading.split()[:2] == ["VALUE", "CONTAINER"]
+    assert [row.split()[0] for row in rows] == ["1", "2", "3", "4"]
+    assert "3 (recorded)" in rows[2]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--kubelet", "1.28"], "what another kubelet would have decided is not in it"),
+        (["--set", "app.readinessProbe.periodSeconds=2"], "has no such probe"),
+        (["--set", "failureThreshold=2"], "there is more than one such probe"),
+    ],
+)
+def test_what_an_observed_record_cannot_answer_is_refused_with_the_reason(
+    options: list[str],
+    reason: str,
+    observed: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["whatif", observed, *options]) == 2
+    assert reason in capsys.readouterr().err
+
+
+def test_an_observed_record_is_fitted_by_what_it_has(
+    observed: str, session: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["fit", observed, "-o", "json"]) == 1
+
+    first, second = json.loads(capsys.readouterr().out)
+    assert first["recorded"]["livenessProbe"]["kills"] == [1, 1]
+    assert len(first["starts"]["seconds"]) == 2
+    # Each of these was killed before it had succeeded once.
+    assert second["starts"]["unfinished"][1] > 0
+    assert second["probes"] == {}
+    assert run(["fit", observed, session]) == 2
+    assert "fit them apart" in capsys.readouterr().err
+    assert run(["fit", session, "-o", "patch"]) == 2
+    assert "as --prometheus has them" in capsys.readouterr().err
 
 
 def test_a_probe_unknown_to_the_version_is_reported(

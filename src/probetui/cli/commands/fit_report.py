@@ -18,7 +18,11 @@ from probetui.cli.commands.fleet import asks_store
 from probetui.cli.printing import Notes
 from probetui.cli.reports import emit
 from probetui.cli.session.autosave import last_session_to_play
-from probetui.cli.session.recorded import RecordedSession, read_session
+from probetui.cli.session.recorded import (
+    RecordedSession,
+    is_observed,
+    read_session,
+)
 from probetui.drive.what_if.measurements import Measured
 from probetui.durations import parse_duration
 from probetui.errors import NothingToDoError, UsageError
@@ -68,6 +72,17 @@ def print_fit(names: Sequence[str], options: FitOptions) -> int:
     notes = Notes(quiet=options.quiet)
     containers: dict[tuple[str, str, str], ProbedContainer] = {}
     paths = _distinct([*map(Path, names)]) or (last_session_to_play(),)
+    observed = [is_observed(path) for path in paths]
+    if any(observed):
+        # Late: they are of clusters.
+        from probetui.cli.commands.observed_records import print_observed_fit
+
+        if not all(observed):
+            raise UsageError(
+                f"{paths[observed.index(True)]} is of a cluster, where results are "
+                "sampled, and other records have each: fit them apart"
+            )
+        return print_observed_fit(paths, options, goal)
     if options.output in {"patch", "kustomize"}:
         raise UsageError(
             f"-o {options.output} is of a cluster's workloads, as --prometheus has them"

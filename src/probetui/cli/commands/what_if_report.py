@@ -22,7 +22,11 @@ from probetui.analysis.session_outcome import (
 from probetui.cli.printing import PRINTERS, Notes
 from probetui.cli.reports import emit
 from probetui.cli.session.autosave import last_session_to_play
-from probetui.cli.session.recorded import RecordedSession, read_session
+from probetui.cli.session.recorded import (
+    RecordedSession,
+    is_observed,
+    read_session,
+)
 from probetui.cli.terminal import draws_unicode
 from probetui.debugger.commands import EditProbe
 from probetui.drive.what_if.measurements import Gap
@@ -75,7 +79,13 @@ def print_what_if(path: Path | None, options: WhatIfOptions) -> int:
         RecordError: the record cannot be replayed.
     """
     notes = Notes(quiet=options.quiet)
-    session = read_session(path or last_session_to_play(), notes, options.record_limit)
+    path = path or last_session_to_play()
+    if is_observed(path):
+        # Late: it is of a cluster.
+        from probetui.cli.commands.observed_records import print_observed_what_if
+
+        return print_observed_what_if(path, options)
+    session = read_session(path, notes, options.record_limit)
     pods = session.replay.pod_versions()
     settings = [parse_probe_setting(text, pods) for text in options.changes]
     for step in session.replay.steps:

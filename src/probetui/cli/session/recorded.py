@@ -14,6 +14,7 @@ from probetui.drive.what_if.measurements import Measurements
 from probetui.drive.what_if.rerun import Rerun
 from probetui.drive.what_if.session_replay import SessionReplay, replay_session
 from probetui.k8s.pod import Pod
+from probetui.record.file import RecordLines
 from probetui.record.reader import RecordingFile
 
 
@@ -38,6 +39,15 @@ class RecordedSession(Struct, frozen=True):
         """Return a container's name for people."""
         pod = self.pods.get(pod_uid)
         return f"{pod_uid if pod is None else pod.name}/{container}"
+
+
+def is_observed(path: Path) -> bool:
+    """Return whether a record is of an observation, where no engine decided.
+
+    Raises:
+        RecordError: it is no record.
+    """
+    return RecordLines(path).session.observed
 
 
 def read_session(path: Path, notes: Notes, most_bytes: int) -> RecordedSession:
