@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from msgspec import Struct
+
 from probetui.k8s.pod import Container, Pod, RestartPolicy
 from probetui.k8s.pod_source import is_static_pod
 from probetui.k8s.status import ContainerStatus, PodPhase, Running, Terminated, Waiting
@@ -35,12 +37,11 @@ def pod_phase(
     by_name: dict[str, ContainerStatus] = {}
     for status in statuses:
         by_name.setdefault(status.name, status)
-    tally = _Tally(pod, by_name)
-    if tally.failed_inits:
+    tally = _Tally(by_name)
+    tally.add_all(pod)
+    if tally.failed_init:
         return PodPhase.FAILED
-    if tally.is_pending:
-        return PodPhase.PENDING
-    if tally.unknown:
+    if tally.is_pending or tally.unknown:
         return PodPhase.PENDING
     if tally.running:
         return PodPhase.RUNNING
@@ -72,36 +73,23 @@ def restarts_with_all(status: ContainerStatus) -> bool:
     )
 
 
-class _Tally:
-    """Counts of a pod's containers by state."""
+class _Tally(Struct):
+    """What the phase of a pod depends on: whether any container is in these states.
 
-    __slots__ = (
-        "_by_name",
-        "failed_inits",
-        "pending_inits",
-        "pending_sidecars",
-        "restarts",
-        "running",
-        "stopped",
-        "stopped_or_running_regular",
-        "succeeded",
-        "unknown",
-        "waiting",
-    )
+    A container that waits for its restart has stopped, and has not succeeded.
+    """
 
-    def __init__(self, pod: Pod, by_name: StatusByName) -> None:
-        self._by_name = by_name
-        self.failed_inits = self.pending_inits = self.pending_sidecars = 0
-        self.unknown = self.running = self.waiting = 0
-        self.stopped = self.succeeded = self.stopped_or_running_regular = 0
-        self.restarts = 0
-        for container in pod.init_containers:
-            if container.is_sidecar:
-                self._count_sidecar(container.name)
-            else:
-                self._count_plain_init(pod, container)
-        for container in pod.containers:
-            self._count_regular(pod, container)
+    by_name: StatusByName
+    failed_init: bool = False
+    pending_init: bool = False
+    pending_sidecar: bool = False
+    unknown: bool = False
+    running: bool = False
+    waiting: bool = False
+    stopped: bool = False
+    unsuccessful: bool = False
+    stopped_or_running_regular: bool = False
+    restarts: bool = False
 
     @property
     def is_pending(self) -> bool:
@@ -109,67 +97,73 @@ class _Tally:
 
         A restarting sidecar does not set back a pod that was running before.
         """
-        if self.pending_inits or self.waiting:
+        if self.pending_init or self.waiting:
             return True
-        return bool(self.pending_sidecars and not self.stopped_or_running_regular)
+        return self.pending_sidecar and not self.stopped_or_running_regular
 
-    def _count_plain_init(self, pod: Pod, container: Container) -> None:
-        status = self._by_name.get(container.name)
+    def add_all(self, pod: Pod) -> None:
+        """Add the containers of a pod."""
+        for container in pod.init_containers:
+            if container.is_sidecar:
+                self._add_sidecar(container.name)
+            else:
+                self._add_plain_init(pod, container)
+        for container in pod.containers:
+            self._add_regular(pod, container)
+
+    def _add_plain_init(self, pod: Pod, container: Container) -> None:
+        status = self.by_name.get(container.name)
         if status is not None and restarts_with_all(status):
             return
         ended = None if status is None else status.state
         if status is not None and isinstance(status.state, Waiting):
             ended = status.last_state
         if not isinstance(ended, Terminated):
-            self.pending_inits += 1
+            self.pending_init = True
         elif ended.exit_code and not is_restarted_after(
             pod, container, ended.exit_code
         ):
-            self.failed_inits += 1
+            self.failed_init = True
 
-    def _count_sidecar(self, name: str) -> None:
-        status = self._by_name.get(name)
+    def _add_sidecar(self, name: str) -> None:
+        status = self.by_name.get(name)
         if status is None:
-            self.unknown += 1
+            self.unknown = True
             return
         match status.state:
             case Running():
-                self.running += 1
-                self.pending_sidecars += not status.started
+                self.running = True
+                self.pending_sidecar |= not status.started
             case Terminated():
                 pass
             case Waiting():
                 if not isinstance(status.last_state, Terminated):
-                    self.pending_sidecars += 1
-                    self.waiting += 1
+                    self.waiting = True
             case None:
-                self.pending_sidecars += 1
-                self.unknown += 1
+                self.unknown = True
 
-    def _count_regular(self, pod: Pod, container: Container) -> None:
-        status = self._by_name.get(container.name)
+    def _add_regular(self, pod: Pod, container: Container) -> None:
+        status = self.by_name.get(container.name)
         if status is None:
-            self.unknown += 1
+            self.unknown = True
             return
         match status.state:
             case Running():
-                self.running += 1
-                self.stopped_or_running_regular += 1
+                self.running = self.stopped_or_running_regular = True
             case Terminated(exit_code=exit_code):
-                self.stopped += 1
-                self.stopped_or_running_regular += 1
-                self.succeeded += exit_code == 0
-                self.restarts += is_restarted_after(pod, container, exit_code)
+                self.stopped = self.stopped_or_running_regular = True
+                self.unsuccessful |= exit_code != 0
+                self.restarts |= is_restarted_after(pod, container, exit_code)
             case Waiting():
                 if isinstance(status.last_state, Terminated):
-                    self.stopped += 1
-                    self.restarts += restarts_with_all(status) or is_restarted_after(
+                    self.stopped = self.unsuccessful = True
+                    self.restarts |= restarts_with_all(status) or is_restarted_after(
                         pod, container, status.last_state.exit_code
                     )
                 else:
-                    self.waiting += 1
+                    self.waiting = True
             case None:
-                self.unknown += 1
+                self.unknown = True
 
 
 def _stopped_phase(pod: Pod, tally: _Tally, *, is_terminal: bool) -> PodPhase:
@@ -177,7 +171,7 @@ def _stopped_phase(pod: Pod, tally: _Tally, *, is_terminal: bool) -> PodPhase:
 
     Quirk, kept: a static pod does not end by being terminated.
     """
-    ended = PodPhase.SUCCEEDED if tally.stopped == tally.succeeded else PodPhase.FAILED
+    ended = PodPhase.FAILED if tally.unsuccessful else PodPhase.SUCCEEDED
     if is_terminal and not is_static_pod(pod):
         return ended
     if has_own_restarts(pod) or could_restart_all(pod):
