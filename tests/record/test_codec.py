@@ -58,6 +58,7 @@ from probetui.record.codec import (
 )
 from probetui.record.format import AnyRecord, RecordContext
 from probetui.record.masking import Mask
+from probetui.record.values import DamageError
 from probetui.values import Instant
 from tests.record.decoding import decode_entries
 from tests.record.strategies import LEAVES, instants, texts, values_of, whole_seconds
@@ -513,3 +514,17 @@ def test_an_event_reads_back_with_its_tick_even_when_that_comes_later(
     records = [read_back(entry) for entry in journal]
 
     assert list(decode_entries(records)) == journal
+
+
+@pytest.mark.parametrize("text", ["plain", "\\udcff"], ids=["text", "bytes"])
+def test_a_line_of_a_later_type_is_passed_over(text: str) -> None:
+    line = f'{{"v":1,"type":"from the future","text":"{text}"}}\n'
+
+    assert decode_line(line.encode()) is None
+
+
+def test_a_number_that_json_does_not_have_is_damage() -> None:
+    line = b'{"v":1,"type":"note","text":"\\udcff","t":NaN}\n'
+
+    with pytest.raises(DamageError, match="NaN is no number of JSON"):
+        decode_line(line)

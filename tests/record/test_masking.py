@@ -164,6 +164,12 @@ def test_all_that_secrets_hold_is_secret_line_by_line() -> None:
     ]
 
 
+def test_bytes_of_a_secret_that_are_no_text_are_secret_as_output_has_them() -> None:
+    secret = Secret("s", data={"key": b"\xffhunter22"})
+
+    assert set(find_object_secrets([secret])) == {"\udcffhunter22"}
+
+
 def test_a_password_in_a_pull_secret_is_secret_in_each_form() -> None:
     auth = b64encode(b"me:hunter22").decode()
     found = set(find_object_secrets([pull_secret({"registry.test": {"auth": auth}})]))

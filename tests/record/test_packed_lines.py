@@ -30,6 +30,13 @@ def test_every_byte_comes_back(lines: list[bytes], last: bytes) -> None:
     assert list(unpack_rows(pack_lines(whole))) == whole
 
 
+@pytest.mark.parametrize("number", [b"007", b"00", b"0"])
+def test_a_number_comes_back_with_its_leading_zeros(number: bytes) -> None:
+    lines = [b"n 6\n", b"n %s\n" % number, b"n 8\n"]
+
+    assert list(unpack_rows(pack_lines(lines))) == lines
+
+
 def test_a_probe_of_each_second_takes_less_than_a_byte_a_tick() -> None:
     lines = [SECOND % (9 + n, n // 60 % 60, n % 60, n + 1) for n in range(3600)]
 
@@ -54,6 +61,19 @@ def test_lines_of_too_many_shapes_stand_as_they_are() -> None:
 )
 def test_a_row_that_nothing_was_packed_into_is_refused(row: bytes) -> None:
     with pytest.raises(DamageError):
+        list(unpack_rows([b"=n 7\n", row]))
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        pytest.param(b"0,+99999999999999999999\n", id="too long"),
+        pytest.param(b"0,x\n", id="no number"),
+        pytest.param(b"0,-9\n", id="below zero"),
+    ],
+)
+def test_a_difference_that_leads_nowhere_is_called_that(row: bytes) -> None:
+    with pytest.raises(DamageError, match=r"^a difference leads nowhere$"):
         list(unpack_rows([b"=n 7\n", row]))
 
 

@@ -230,8 +230,10 @@ class LineHead(Struct, frozen=True):
 
 def decode_head(line: bytes) -> LineHead | None:
     """Return the head of a line, None if it has none."""
+    # Lone surrogates, which are no JSON to msgspec, stand in none of the two.
+    harmless = line.replace(b"\\ud", b"\\u0").replace(b"\\uD", b"\\u0")
     try:
-        head = _HEADS.decode(line)
+        head = _HEADS.decode(harmless)
     except _NO_RECORD:
         return None
     return LineHead(head.v, head.type)
