@@ -25,6 +25,7 @@ from probetui import __version__
 from probetui.cluster.bounded_responses import (
     LARGEST_LIST,
     LARGEST_OBJECT,
+    MOST_PAGES,
     ObjectList,
     TooLargeError,
     decode,
@@ -273,6 +274,35 @@ class ApiClient:
             if not following:
                 return objects
             params["continue"] = following
+
+    async def objects(
+        self, resource: Resource, namespace: str = "", *, field_selector: str = ""
+    ) -> AsyncIterator[Object]:
+        """Yield the objects of a list, however many: a chunk is in memory at a time.
+
+        Raises:
+            TooLargeError: a chunk is too large, or they do not end.
+            ExpiredError: the list expired between two chunks.
+            ClusterError: as `request`.
+        """
+        access = resource.access("list", namespace)
+        params = _selectors("", field_selector) | {"limit": str(CHUNK)}
+        for _ in range(MOST_PAGES):
+            path = resource.path(namespace)
+            page = await self._read(
+                "GET", path, access, params=params, limit=LARGEST_LIST
+            )
+            chunk = ObjectList(partial(self._leave_out, resource))
+            following = await chunk.add_page(page)
+            async for json in chunk.objects():
+                yield json
+            if not following:
+                return
+            params["continue"] = following
+        raise TooLargeError(
+            f"{self.access.cluster.server}: a list of more than {MOST_PAGES} pages is "
+            "not read"
+        )
 
     async def watch(
         self,

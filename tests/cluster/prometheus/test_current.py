@@ -12,7 +12,7 @@ import pytest
 
 from probetui.cli.main import run
 from probetui.cluster.api_server.failure import ApiFailure
-from probetui.cluster.client import ApiClient
+from probetui.cluster.client import CHUNK, ApiClient
 from probetui.cluster.kubeconfig import load_access
 from probetui.cluster.observe.kubelet_counters import ProxyCounters
 from probetui.cluster.observe.result_run import Bounds
@@ -253,6 +253,15 @@ async def test_containers_that_are_well_are_only_counted(tmp_path: Path) -> None
     fleet, containers = await _fleet(tmp_path, text, _pod("web", 0))
 
     assert (fleet.containers, containers) == (1, [])
+
+
+async def test_pods_are_read_in_chunks(tmp_path: Path) -> None:
+    pods = [_pod(f"web-{number}", 1) for number in range(CHUNK + 1)]
+
+    fleet, containers = await _fleet(tmp_path, "", *pods)
+
+    assert fleet.containers == CHUNK + 1
+    assert len({each.stored.name.pod for each in containers}) == CHUNK + 1
 
 
 # -- the command

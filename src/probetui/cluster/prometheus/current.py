@@ -170,44 +170,40 @@ class CurrentFleet:
     def _note(self, text: str) -> None:
         self.holes[text] = None
 
-    async def _pods(self) -> AsyncIterator[Object]:
-        listed = await self._client.list(PODS, self._namespace)
-        async for json in listed.objects():
-            yield json
+    def _pods(self) -> AsyncIterator[Object]:
+        return self._client.objects(PODS, self._namespace)
 
     async def _read_rules(self) -> None:
         """Read the versions of the kubelets; without them the default's rules hold."""
         try:
-            listed = await self._client.list(NODES)
+            async for json in self._client.objects(NODES):
+                self._learn_rules(json)
         except ClusterError as error:
             self._note(f"the versions of the kubelets are not known: {error}")
+
+    def _learn_rules(self, json: Object) -> None:
+        try:
+            node = read_api_object(NodeObject, json)
+        except ClusterError as error:
+            self._note(str(error))
             return
-        async for json in listed.objects():
-            try:
-                node = read_api_object(NodeObject, json)
-            except ClusterError as error:
-                self._note(str(error))
-                continue
-            info = (node.status or NodeStatus()).node_info or NodeSystemInfo()
-            rules = rules_for_kubelet(info.kubelet_version)
-            self._rules[node.metadata.name or ""] = rules
+        info = (node.status or NodeStatus()).node_info or NodeSystemInfo()
+        rules = rules_for_kubelet(info.kubelet_version)
+        self._rules[node.metadata.name or ""] = rules
 
     async def _read_kills(self) -> None:
         """Count the events of kills by probes, of the last hour mostly."""
+        fields = "involvedObject.kind=Pod,reason=Killing"
         try:
-            listed = await self._client.list(
-                EVENTS,
-                self._namespace,
-                field_selector="involvedObject.kind=Pod,reason=Killing",
-            )
+            async for json in self._client.objects(
+                EVENTS, self._namespace, field_selector=fields
+            ):
+                seen = read_event(json)
+                if seen and _KILLED_BY_PROBE.search(seen.event.message):
+                    key = seen.event.pod_uid, seen.event.container_name
+                    self._kills[key] += seen.count
         except ClusterError as error:
             self._note(f"kills that events tell of are not counted: {error}")
-            return
-        async for json in listed.objects():
-            seen = read_event(json)
-            if seen is not None and _KILLED_BY_PROBE.search(seen.event.message):
-                key = seen.event.pod_uid, seen.event.container_name
-                self._kills[key] += seen.count
 
     async def _read_nodes(self, names: list[str]) -> dict[str, _Node]:
         """Read the counters of nodes; name those that refuse, by what they say."""
