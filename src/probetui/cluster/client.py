@@ -557,6 +557,8 @@ class ApiClient:
     async def forward(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request that another client has built, with the credentials.
 
+        One that a busy server refuses is sent again when it says.
+
         Returns:
             The response, whatever its status, its body unread.
 
@@ -575,6 +577,19 @@ class ApiClient:
         server_name = self.access.cluster.tls_server_name
         if server_name:
             request.extensions = {**request.extensions, "sni_hostname": server_name}
+        access = Access(request.method.lower(), request.url.path)
+        for _ in range(MOST_RETRIES):
+            response = await self.credentials.send(self._http, request)
+            error = api_error(
+                response.status_code,
+                None,
+                access,
+                retry_after=response.headers.get("Retry-After"),
+            )
+            if error.code != _TOO_MANY_REQUESTS or error.retry_after is None:
+                return response
+            await response.aclose()
+            await self._wait(error)
         return await self.credentials.send(self._http, request)
 
     @asynccontextmanager

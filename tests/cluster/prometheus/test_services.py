@@ -13,14 +13,18 @@ from typing import Any
 
 import pytest
 
+from probetui.cluster.api_server.failure import ApiFailure
 from probetui.cluster.api_server.request_info import RequestInfo
 from probetui.cluster.client import ApiClient
 from probetui.cluster.errors import ClusterError
 from probetui.cluster.kubeconfig import load_access
 from probetui.cluster.prometheus.services import StoreService, choose_store
+from probetui.cluster.serving.certificate import self_signed
+from probetui.cluster.serving.http_server import HttpRequest
 from probetui.drive.clocks import SystemClock
 from probetui.errors import ProbetuiError, UsageError
 from tests.cluster.api_server.resources import SERVICES
+from tests.cluster.api_server.server import ServerFault
 from tests.cluster.api_server.store import WritableStore
 from tests.cluster.prometheus.openmetrics import (
     openmetrics,
@@ -293,17 +297,27 @@ async def test_a_real_prometheus_is_asked_through_the_api_server(
     manifests.mkdir()
     for name, pod in recorded_object("pods-specs").items():
         (manifests / f"{name}.json").write_text(json.dumps(pod))
-    record = tmp_path / "past.jsonl"
+    record, log = tmp_path / "past.jsonl", tmp_path / "own.log"
+    certificate = self_signed(["127.0.0.1"], SystemClock().now())
+    authority = tmp_path / "ca.pem"
+    authority.write_bytes(certificate.certificate)
+    logged = ("--log-file", str(log), "--log-level", "debug")
     with real_prometheus(tmp_path, openmetrics(scraped(5.0), start())) as url:
         proxy = ServiceProxy({f"monitoring/{_STACK[0]}:9090": url})
+        tls = certificate.tls_context()
         connect = {"services/proxy": proxy.answer}
-        async with cluster(service(*_STACK), connect=connect) as server:
-            config = write_kubeconfig(tmp_path / "config", server.url, token=_TOKEN)
-            store = ("--prometheus", "auto", "--kubeconfig", str(config))
-            fleet = await typed(
-                *("fleet", *store, "--from", at(-20), "--to", at(360)),
-                *("-f", str(manifests), "-o", "json"),
+        async with cluster(service(*_STACK), connect=connect, tls=tls) as server:
+            config = write_kubeconfig(
+                *(tmp_path / "config", server.url),
+                token=_TOKEN,
+                authority=str(authority),
             )
+            store = ("--prometheus", "auto", "--kubeconfig", str(config), *logged)
+            times = ("--from", at(-20), "--to", at(360))
+            fleet = await typed(
+                *("fleet", *store, *times, "-f", str(manifests), "-o", "json")
+            )
+            page = await typed("fleet", *store, *times, "-o", "html")
             why = await typed(
                 *("why", "default/exec-liveness", *store, "--at", at(200)),
                 *("-f", str(manifests), "--record", str(record)),
@@ -318,7 +332,10 @@ async def test_a_real_prometheus_is_asked_through_the_api_server(
     assert proxy.passed_on
     assert not any("authorization" in asked.headers for asked in proxy.passed_on)
     assert {asked.method for asked in proxy.passed_on} == {"GET"}
-    assert _TOKEN not in record.read_text() + "".join(map(str, (*fleet, *why)))
+    assert page[0] == 0, page[2]
+    assert "DEBUG" in log.read_text()
+    printed = "".join(map(str, (*fleet, *why, *page)))
+    assert _TOKEN not in record.read_text() + log.read_text() + printed
 
 
 async def test_the_right_to_ask_a_service_is_told_with_another_way(
@@ -337,6 +354,38 @@ async def test_the_right_to_ask_a_service_is_told_with_another_way(
     assert f"get services/{_STACK[0]}:9090 --subresource=proxy -n monitoring" in errors
     assert f"port-forward -n monitoring service/{_STACK[0]} 9090:9090`" in errors
     assert _TOKEN not in errors
+
+
+async def test_a_busy_api_server_is_asked_again_and_as_whom_it_is_told(
+    tmp_path: Path,
+) -> None:
+    asked: list[Mapping[str, str]] = []
+    faults = [ServerFault(failure=ApiFailure(429, "Busy", "slow down", retry_after=1))]
+
+    def fault(info: RequestInfo, request: HttpRequest) -> ServerFault | None:
+        if info.subresource != "proxy":
+            return None
+        asked.append(request.headers)
+        return faults.pop() if faults else None
+
+    pod = {"namespace": "shop", "pod": "web", "pod_uid": "1", "container": "app"}
+    with told_prometheus(stored_answer(pod, ())) as url:
+        proxy = ServiceProxy({f"monitoring/{_STACK[0]}:9090": url})
+        connect = {"services/proxy": proxy.answer}
+        async with cluster(service(*_STACK), connect=connect) as server:
+            server.api.fault = fault
+            config = write_kubeconfig(tmp_path / "config", server.url, token=_TOKEN)
+            read = json.loads(config.read_text())
+            read["users"][0]["user"] |= {"as": "ann", "as-groups": ["dev", "ops"]}
+            config.write_text(json.dumps(read))
+            status, _, errors = await typed(
+                "fleet", "--prometheus", "auto", "--kubeconfig", str(config)
+            )
+
+    assert status == 0, errors
+    assert len(asked) == len(proxy.passed_on) + 1
+    assert {headers["impersonate-user"] for headers in asked} == {"ann"}
+    assert {headers["impersonate-group"] for headers in asked} == {"dev, ops"}
 
 
 async def test_a_service_without_endpoints_is_told(tmp_path: Path) -> None:

@@ -254,7 +254,7 @@ class StoreClient:
             hint = ""
             if isinstance(error, httpx2.ConnectError) and not self._access.other_way:
                 hint = "; `kubectl port-forward` makes one of a cluster reachable"
-            if "CERTIFICATE_VERIFY_FAILED" in text:
+            if "CERTIFICATE_VERIFY_FAILED" in text and not self._access.other_way:
                 hint = "; --prometheus-ca names the authority that signed it"
             raise LostStoreError(
                 f"{self.shown_url} cannot be asked: {text}{hint}"
