@@ -13,7 +13,7 @@ from probetui.kubelet.journal import NoteEntry, StateEntry
 from probetui.record.codec import SessionHeader
 from probetui.record.file import MOST_DAMAGES
 from probetui.record.format import RecordContext
-from probetui.record.reader import read_recording
+from probetui.record.reader import RecordingFile, read_recording
 from probetui.record.writer import Recorder, RecordWriter
 
 START = datetime(2026, 11, 20, 8, 18, tzinfo=UTC)
@@ -197,3 +197,13 @@ def test_a_line_that_is_not_utf_8_is_damaged_even_in_a_field_that_is_not_known(
 
     assert recording.problem.startswith("line 2 is damaged: it is not UTF-8 (byte ")
     assert len(recording.entries) == 1
+
+
+def test_a_recording_without_inputs_says_why_it_cannot_be_played(path: Path) -> None:
+    with pytest.raises(RecordError) as caught:
+        RecordingFile(path)
+
+    assert str(caught.value) == (
+        f"{path}: cannot be played: it has no inputs of the engine (an earlier "
+        "probetui wrote it, or nothing happened)"
+    )

@@ -131,6 +131,30 @@ def test_what_never_repeats_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> 
     assert len(encoded) == 9
 
 
+@pytest.mark.parametrize("encoder", ["encode_input", "encode_attempt"])
+def test_what_repeats_is_encoded_until_it_is_known(
+    encoder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoded = []
+    encode = getattr(routine_lines, encoder)
+
+    def encode_and_count(*arguments: Any) -> dict[str, Any]:
+        encoded.append(arguments)
+        return encode(*arguments)
+
+    monkeypatch.setattr(routine_lines, encoder, encode_and_count)
+    context = a_context()
+    lines = RoutineLines(context.mask)
+    outcome = ProbeOutcome((ATTEMPT,), START, timedelta(seconds=1))
+
+    for number in range(9):
+        tick = changed_tick(TICK, n=number, attempts=(ATTEMPT,))
+        lines.tick(tick, 7, context)
+        lines.outcome(ProbeFinished(number, outcome), number, START, 7, context)
+
+    assert len(encoded) <= 3
+
+
 def test_a_new_secret_is_masked_from_then_on() -> None:
     mask = Mask()
     context = a_context(mask)
