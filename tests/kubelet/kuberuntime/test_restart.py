@@ -1,15 +1,20 @@
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
-from probetui.k8s.pod import RestartPolicy
+from probetui.k8s.pod import Pod, RestartPolicy
 from probetui.k8s.runtime import RuntimeContainerStatus, RuntimeState
+from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.kuberuntime.restart import (
     is_init_container_failed,
+    is_only_container,
+    resets_window,
     should_container_be_restarted,
     should_restart_on_failure,
 )
-from tests.builders import START, a_pod, a_runtime_status, an_instance
+from tests.builders import START, a_container, a_pod, a_runtime_status, an_instance
 
 ALWAYS, ON_FAILURE, NEVER = RestartPolicy
 EXITED, UNKNOWN = RuntimeState.EXITED, RuntimeState.UNKNOWN
@@ -103,3 +108,27 @@ def test_when_an_init_container_counts_as_failed(
 ) -> None:
     """Quirk: OOMKilled counts in any state and with any exit code."""
     assert is_init_container_failed(instance) is expected
+
+
+@pytest.mark.parametrize(
+    ("pod", "is_alone"),
+    [
+        pytest.param(a_pod(), True, id="one"),
+        pytest.param(a_pod(a_container(), a_container("other")), False, id="two"),
+        pytest.param(
+            a_pod(init_containers=(a_container("init"),)), False, id="one and an init"
+        ),
+    ],
+)
+def test_a_container_is_alone_where_the_pod_has_no_other(
+    pod: Pod, *, is_alone: bool
+) -> None:
+    assert is_only_container(pod) is is_alone
+
+
+def test_only_a_run_of_more_than_ten_minutes_resets_the_back_off() -> None:
+    ten_minutes = timedelta(minutes=10)
+
+    assert KubeletConfig().backoff_expiry == ten_minutes
+    assert not resets_window(ten_minutes)
+    assert resets_window(ten_minutes + timedelta(microseconds=1))

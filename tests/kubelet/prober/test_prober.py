@@ -3,7 +3,14 @@ from __future__ import annotations
 import pytest
 
 from probetui.k8s.probe import ProbeType
-from probetui.kubelet.outcome import Attempt, ProbeOutcome, ProbeResult, Result
+from probetui.kubelet.outcome import (
+    FORWARDED,
+    NOT_TIMED,
+    Attempt,
+    ProbeOutcome,
+    ProbeResult,
+    Result,
+)
 from probetui.kubelet.prober.prober import judge_outcome
 from tests.builders import START, an_outcome
 
@@ -64,3 +71,24 @@ def test_the_last_attempt_counts() -> None:
     judged = judge_outcome(ProbeType.LIVENESS, ProbeOutcome(attempts, START))
 
     assert judged == (Result.SUCCESS, None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("detail", "is_timed", "is_forwarded"),
+    [
+        pytest.param("200 OK", True, False, id="its own"),
+        pytest.param(NOT_TIMED, False, False, id="observed"),
+        pytest.param(f"200 OK, {FORWARDED}", True, True, id="forwarded"),
+        pytest.param(f"{FORWARDED}, 200 OK", True, False, id="said elsewhere"),
+    ],
+)
+def test_an_attempts_detail_says_where_it_comes_from(
+    detail: str, *, is_timed: bool, is_forwarded: bool
+) -> None:
+    attempt = Attempt(ProbeResult.SUCCESS, detail=detail)
+
+    assert (attempt.is_timed, attempt.is_forwarded) == (is_timed, is_forwarded)
+
+
+def test_a_result_is_printed_as_the_kubelet_does() -> None:
+    assert [str(result) for result in Result] == ["Unknown", "Success", "Failure"]
