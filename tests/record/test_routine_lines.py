@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -136,7 +137,7 @@ def test_what_repeats_is_encoded_until_it_is_known(
     encoder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     encoded = []
-    encode = getattr(routine_lines, encoder)
+    encode: Callable[..., dict[str, Any]] = getattr(routine_lines, encoder)
 
     def encode_and_count(*arguments: Any) -> dict[str, Any]:
         encoded.append(arguments)
