@@ -141,6 +141,17 @@ async def test_the_filter_finds_names_and_advice() -> None:
         assert "no such container" in screen_text(app)
 
 
+async def test_a_filter_may_be_typed_while_it_is_read() -> None:
+    ready = asyncio.Event()
+    app = _app(ready=ready)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("slash", *"api")
+        ready.set()
+        await pilot.pause(0.1)
+
+        assert _names(app) == ["shop/api/app"]
+
+
 async def test_enter_is_why_of_the_row_that_is_shown() -> None:
     asked: list[int] = []
     app = _app(asked=asked)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import ClassVar
 
@@ -22,6 +23,9 @@ from probetui.tui.themed_app import ThemedApp
 
 NAME = "NAME"
 _WORST = "worst"
+_SECONDS_A_ROW = 0.0001
+"""The pause in typing after which the rows are filtered."""
+
 _NOTHING = frozenset({"", "-", "?"})
 _PADDING = 2
 """Of a column: a cell on both sides."""
@@ -302,7 +306,10 @@ class FleetScreen(MinimumSizeScreen[None], inherit_bindings=False):
     def on_data_table_header_selected(self, event: DataTable.HeaderSelected) -> None:
         self._sort_by(str(event.column_key.value))
 
-    def on_input_changed(self) -> None:
+    @work(exclusive=True, group="filter")
+    async def on_input_changed(self) -> None:
+        # Thousands of rows take longer than a key.
+        await asyncio.sleep(len(self._contents.entries) * _SECONDS_A_ROW)
         self._fill()
 
     def on_input_submitted(self) -> None:
