@@ -26,6 +26,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing import Process
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -115,8 +116,9 @@ def _series(pod: _Pod, times: list[int]) -> Iterator[tuple[str, str, list[int]]]
     yield "kube_pod_owner", f"kube_pod_owner{{{owner}}}", [1] * len(times)
 
 
-def _fill(folder: Path, pods: list[_Pod], begin: int, end: int) -> None:
+def _fill(folder: Path, count: int, begin: int, end: int) -> None:
     """Make blocks of two hours each: promtool reads its whole input for each block."""
+    pods = [_Pod(number, begin, end) for number in range(count)]
     samples = 0
     for first in range(begin, end, _PART):
         last = min(first + _PART, end)
@@ -241,8 +243,12 @@ def main() -> None:
     end = _BEGIN + options.hours * 3600
     if not (folder / "data").exists():
         folder.mkdir(parents=True, exist_ok=True)
-        pods = [_Pod(number, _BEGIN, end) for number in range(options.pods)]
-        _fill(folder, pods, _BEGIN, end)
+        # Another process: what it takes would count as the memory of its children.
+        filling = Process(target=_fill, args=(folder, options.pods, _BEGIN, end))
+        filling.start()
+        filling.join()
+        if filling.exitcode:
+            raise SystemExit(filling.exitcode)
     store, url = _serve(folder, options.port), f"http://127.0.0.1:{options.port}"
     try:
         measured = _measure(folder, url, _BEGIN, end)

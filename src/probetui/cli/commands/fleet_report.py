@@ -544,7 +544,7 @@ def _worst_at(
 ) -> float:
     """Return when a probe may last have had it killed, else when it was worst."""
     samples = stored.samples
-    failed = sorted(new for new in new_failures(samples) if new[1])
+    failed = sorted(new_failures(samples))
     if bounds.probe_kills.most:
         ends = [end.end.at for end in stored.ends if end.end.at is not None]
         times = [at for at in ends if _comes_of_failures(at, failed)] or ends

@@ -237,17 +237,25 @@ def failures_over(
 
 
 def new_failures(samples: ContainerSamples) -> Iterator[tuple[float, int]]:
-    """Yield the failures that each sample shows, with its time, by probe."""
+    """Yield the failures of samples that show any, with their times, by probe."""
     created_at = samples.created_at
     is_new = created_at is not None and created_at >= samples.since
-    for scrapes in with_processes(samples.probes, None).values():
+    for scrapes in samples.probes.values():
         before: ProbeCounts | None = ProbeCounts() if is_new else None
         for at, counts, is_same in scrapes:
-            if counts is not None and before is not None:
-                goes_on = is_same is not False and counts.failures >= before.failures
-                yield at, counts.failures - before.failures * goes_on
-            # A worker without series begins anew.
-            before = ProbeCounts() if counts is None else counts
+            if counts is None:
+                # A worker without series begins anew.
+                before = ProbeCounts()
+                continue
+            if before is not None and counts.failures:
+                is_restarted = is_same is False or (
+                    counts.failures < before.failures
+                    or counts.successes < before.successes
+                )
+                news = counts.failures - before.failures * (not is_restarted)
+                if news:
+                    yield at, news
+            before = counts
 
 
 def _failures_since(samples: ContainerSamples, kind: ProbeType, at: float) -> float:
