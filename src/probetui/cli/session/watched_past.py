@@ -52,6 +52,9 @@ if TYPE_CHECKING:
 
 _HOUR, _LONGEST = timedelta(hours=1), timedelta(days=1)
 _MOST_PODS = 100
+_MOST_INPUTS = 30_000
+"""Some seconds of work: an hour of forty pods of three probes scraped each 30 s."""
+
 _INPUTS_AT_ONCE = 500
 """The event loop goes on after so many."""
 
@@ -137,17 +140,12 @@ class WatchedPast:
         if not found:
             return None
         chosen = sorted(found, key=lambda each: -each.restarts)[:_MOST_PODS]
-        if len(found) > len(chosen):
-            self._remark(
-                f"the past is that of {len(chosen)} of {len(found)} pods, those with "
-                "the most restarts: -n and -l choose fewer"
-            )
         store = StoreClient(self._asked.access)
         try:
             stored, holes = await self._read_store(store, chosen)
         except ClusterError as error:
             return self._remark(f"the past is not shown: {error}")
-        self._inputs = _inputs(chosen, stored)
+        pods, self._inputs = _inputs(chosen, stored)
         length = format_age(self._asked.length)
         if not self._inputs and holes:
             return self._remark(f"the past is not shown: {holes[0]}")
@@ -159,10 +157,12 @@ class WatchedPast:
                 "`probetui fleet` says which it has"
             )
         self.begin = max(self._end - self._asked.length, self._inputs[0].at)
-        pods = len({each.name.uid for each in stored})
+        whose = f"{pods} pod{'s' * (pods != 1)}"
+        if pods < len(found):
+            whose = f"{pods} of {len(found)} pods, those with the most restarts,"
         self._remark(
-            f"until now, {pods} pod{'s' * (pods != 1)} by the samples of "
-            f"{store.shown_url}: what happened between two of them is bounded",
+            f"until now, {whose} by the samples of {store.shown_url}: what happened "
+            "between two of them is bounded",
             is_fault=False,
         )
         return None
@@ -225,23 +225,20 @@ async def _selected(client: ApiClient, selection: PodSelection) -> list[_Found]:
 
 def _inputs(
     found: Sequence[_Found], stored: Sequence[StoredContainer]
-) -> list[TimedInput]:
-    """Return what an observation would have been fed of pods, in order."""
+) -> tuple[int, list[TimedInput]]:
+    """Return of how many pods what an observation would have been fed, in order."""
     of_pods: dict[str, dict[str, StoredContainer]] = defaultdict(dict)
-    for each in stored:
-        if each.samples.probes or each.samples.restarts:
-            of_pods[each.name.uid][each.name.container] = each
-    inputs = [
-        timed
-        for each in found
-        if (containers := of_pods.get(each.pod.uid))
-        for timed in past_inputs(
-            StoredPod(
-                each.pod,
-                DEFAULT_VERSION,
-                containers,
-                ids=known_ids(each.pod.uid, each.status),
-            )
-        )
-    ]
-    return sorted(inputs, key=lambda timed: timed.at)
+    for kept in stored:
+        if kept.samples.probes or kept.samples.restarts:
+            of_pods[kept.name.uid][kept.name.container] = kept
+    inputs: list[TimedInput] = []
+    pods = 0
+    for each in found:
+        if not (containers := of_pods.get(each.pod.uid)):
+            continue
+        ids = known_ids(each.pod.uid, each.status)
+        fed = past_inputs(StoredPod(each.pod, DEFAULT_VERSION, containers, ids=ids))
+        if pods and len(inputs) + len(fed) > _MOST_INPUTS:
+            break
+        pods, inputs = pods + 1, inputs + fed
+    return pods, sorted(inputs, key=lambda timed: timed.at)
