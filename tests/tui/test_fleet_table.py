@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 import pytest
+from msgspec import structs
 from textual.widgets import DataTable
 
 from probetui.errors import UsageError
@@ -99,6 +100,22 @@ async def test_at_every_size_no_name_is_cut(size: tuple[int, int]) -> None:
         cells = "".join(line[1 : column + 1].strip() for line in screen_lines(app))
 
     assert _LONG in cells
+
+
+async def test_the_row_with_the_cursor_stays_in_sight() -> None:
+    details = ("a short one", "a long one " * 30)
+    entries = [
+        structs.replace(
+            _entry(f"shop/web-{n}/app", n % 3), details=details[: n % 2 + 1]
+        )
+        for n in range(60)
+    ]
+    app = _app(entries)
+    async with app.run_test(size=(80, 24)) as pilot:
+        for row in range(1, 25):
+            await pilot.press("j")
+            await pilot.pause()
+            assert f"shop/web-{row}/app" in screen_text(app)
 
 
 async def test_a_column_that_says_nothing_is_left_out() -> None:

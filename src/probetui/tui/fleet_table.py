@@ -235,7 +235,9 @@ class FleetScreen(MinimumSizeScreen[None], inherit_bindings=False):
                 )
                 for heading in widths
             ]
-            lines = -(-cell_len(name) // widths[NAME])
+            # A line may end with half of a wide character's room.
+            room = widths[NAME] - (not name.isascii())
+            lines = -(-cell_len(name) // room)
             table.add_row(*cells, height=max(lines, 1))
         if chosen in self._shown:
             table.move_cursor(row=self._shown.index(chosen))
