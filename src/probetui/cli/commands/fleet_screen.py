@@ -141,7 +141,7 @@ class _FleetOnScreen:
             f"last end {cells['LAST END']}{_at(row.stored.last_end.at)}",
         )
         details = [f"{name} of {cells['WORKLOAD']}", ", ".join(numbers)]
-        if row.failures is not None:
+        if row.failures and any(row.failures):
             parts = len(row.failures)
             details.append(
                 f"failures {cells['FAILURES']} at most {max(row.failures)} in a "
