@@ -136,6 +136,17 @@ async def test_an_event_refers_to_the_version_in_which_its_pod_came(
     assert involved == [first] * 4  # Pulled, Created, Started, Killing
 
 
+async def test_a_deletion_that_came_before_the_node_is_confirmed(
+    bench: NodeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.cluster.create_pod()
+    bench.cluster.store.delete(PODS, "default", "web")
+    async with running(bench, monkeypatch):
+        await bench.pass_time(10)
+
+        assert bench.cluster.pod() is None
+
+
 async def test_a_deletion_is_confirmed_after_the_grace_period(
     bench: NodeBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

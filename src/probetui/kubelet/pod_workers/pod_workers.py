@@ -346,6 +346,10 @@ class PodWorkers:
         """
         if not status.is_static or status.active is not None:
             return True
+        if status.terminating and status.is_in_api:
+            # It may have run before this kubelet did, and the API server waits for
+            # its end.
+            return True
         if status.terminating:
             # It never started, so there is nothing to terminate.
             status.pending = None
