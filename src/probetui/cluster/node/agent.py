@@ -14,10 +14,11 @@ from collections.abc import (
     Container,
     Iterable,
     Mapping,
+    MutableMapping,
     Sequence,
 )
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -296,13 +297,20 @@ class NodeAgent:
         return read
 
     def _forget_gone(self, seen: Collection[str]) -> None:
-        """Forget the pods that the API server no longer has."""
+        """Forget the pods that the API server no longer has.
+
+        What runs here still has events; a static pod is at the server by its mirror.
+        """
         self._given.intersection_update(seen)
-        for uid in self._rejected.difference(seen):
-            self._rejected.discard(uid)
-            self._statuses.forget(uid)
-        for uid in set(self._refused_ephemeral).difference(seen):
-            del self._refused_ephemeral[uid]
+        self._rejected.intersection_update(seen)
+        kept = {*seen, *(pod.uid for pod in self._static)}
+        self._statuses.forget_others(kept)
+        for seen_alone in (self._refused_ephemeral, self._reported_problems):
+            _keep_only(seen_alone, seen)
+        if self._session is not None:
+            kept |= {pod.pod.uid for pod in self._session.snapshot.pods}
+        for also_here in (self._known, self._first_versions):
+            _keep_only(also_here, kept)
 
     def _may_run(self, pod: Object) -> bool:
         """Return whether a pod runs here already, or is new and admitted."""
@@ -626,6 +634,11 @@ async def _await_answer(request: Awaitable[Answer]) -> Answer:
     except TimeoutError:
         text = f"the API server did not answer within {LAST_ANSWER_SECONDS}s"
         raise ServerUnreachableError(text) from None
+
+
+def _keep_only(table: MutableMapping[str, Any], uids: Container[str]) -> None:
+    for uid in [uid for uid in table if uid not in uids]:
+        del table[uid]
 
 
 def _creation(pod: Object) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 
 from msgspec import Struct
 
@@ -96,6 +96,11 @@ class StatusWriter:
     def forget(self, pod_uid: str) -> None:
         """Forget a pod that the API server no longer has."""
         self._published.pop(pod_uid, None)
+
+    def forget_others(self, uids: Container[str]) -> None:
+        """Forget all pods but these."""
+        for uid in [uid for uid in self._published if uid not in uids]:
+            self.forget(uid)
 
     def compare(self) -> None:
         """Queue the statuses that differ from the API server's.
