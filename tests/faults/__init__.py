@@ -6,10 +6,12 @@
     python -m tests.faults --first 100000 --minutes 480 --report --out report.txt
     python -m tests.faults --seed 42             # one of them, with its story
     python -m tests.faults --seed 42 --shrink    # the fewest faults that break it
+    python -m tests.faults --seed 42 --node      # the node of that seed
 
 The session, its executor, its engine and its recorder are the program's own; the
 runtime, the prober, the hooks and the disk around them fail as real ones do. A world is
 a function of its seed. In some the engine's wall clock is set and the machine is
 suspended. Beside some of them two homes share an engine, with the ledgers
-and leases of several sessions each.
+and leases of several sessions each, and beside others there is a node with its API
+server.
 """

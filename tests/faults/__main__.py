@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -21,8 +21,9 @@ from probetui.drive.clocks import SystemClock
 from probetui.durations import format_duration
 from tests.faults.coverage import call_table, never_given, other_counts
 from tests.faults.judging import Outcome, broken_in, judged, kinds_of
+from tests.faults.node import run_node_world
 from tests.faults.session import World, run_world
-from tests.faults.shrink import shrink, write_record
+from tests.faults.shrink import RunWorld, shrink, write_record
 
 _WRITTEN_EACH = timedelta(seconds=30)
 _AHEAD = 20
@@ -36,6 +37,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="at a time")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--seed", type=int, help="one world, with its journal")
+    parser.add_argument("--node", action="store_true", help="that of a node")
     parser.add_argument(
         "--shrink", action="store_true", help="leave out the faults that it needs not"
     )
@@ -45,7 +47,8 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="a file for the report so far")
     args = parser.parse_args()
     if args.seed is not None:
-        return _shrink(args.seed) if args.shrink else _tell(args.seed)
+        run_one = _run_node if args.node else run_world
+        return (_shrink if args.shrink else _tell)(args.seed, run_one)
     lasts = timedelta(days=1000)
     seeds = range(args.first, args.first + args.seeds)
     if args.minutes is not None:
@@ -97,7 +100,7 @@ class Run:
         self._worlds += 1
         self._counts += outcome.counts
         self._seconds += outcome.seconds
-        self._pod_seconds += outcome.seconds * outcome.pods
+        self._pod_seconds += outcome.pod_seconds
         self.broken += bool(outcome.broken)
         for rule in outcome.broken:
             print(f"seed {outcome.seed}, {_commit()}: {rule}", flush=True)
@@ -145,9 +148,13 @@ def _in_order(
         yield ahead.popleft().result()
 
 
-def _tell(seed: int) -> int:
+def _run_node(seed: int, _: Path, kept: Collection[int] | None = None) -> World:
+    return run_node_world(seed, kept)
+
+
+def _tell(seed: int, run_one: RunWorld) -> int:
     with TemporaryDirectory() as folder:
-        world = run_world(seed, Path(folder))
+        world = run_one(seed, Path(folder))
     for number, life in enumerate(world.lives, 1):
         for entry in life.journal:
             print(f"{number} {entry}")
@@ -157,9 +164,9 @@ def _tell(seed: int) -> int:
     return min(len(broken), 1)
 
 
-def _shrink(seed: int) -> int:
+def _shrink(seed: int, run_one: RunWorld) -> int:
     with TemporaryDirectory() as folder:
-        kinds = kinds_of(broken_in(run_world(seed, Path(folder))))
+        kinds = kinds_of(broken_in(run_one(seed, Path(folder))))
     if not kinds:
         print(f"seed {seed} breaks no rule of a session")
         return 0
@@ -167,7 +174,7 @@ def _shrink(seed: int) -> int:
     def broken_by(world: World) -> list[str]:
         return [rule for rule in broken_in(world) if kinds_of([rule]) & kinds]
 
-    shrunk = shrink(seed, broken_by)
+    shrunk = shrink(seed, broken_by, run_one)
     print(f"seed {seed}, {_commit()}: {len(shrunk.faults)} faults break it:")
     for fault in shrunk.faults:
         print(f"  {fault}")

@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from tests.faults.coverage import covered
+from tests.faults.node import run_node_world
 from tests.faults.rules import broken_rules
 from tests.faults.session import World, run_world
 from tests.faults.sharing import broken_by_sharing
@@ -15,15 +16,21 @@ from tests.faults.sharing import broken_by_sharing
 SHARES_EACH = 3
 """Of so many worlds one has an engine that two homes share beside it."""
 
+NODES_EACH = 6
+"""Of so many worlds one has a node and its API server beside it."""
+
 
 class Outcome(NamedTuple):
-    """What became of one world, which lasted `seconds` of virtual time."""
+    """What became of one world, which lasted `seconds` of virtual time.
+
+    `pod_seconds` has the time of each pod that was in it.
+    """
 
     seed: int
     broken: list[str]
     counts: Counter[str]
     seconds: float
-    pods: int
+    pod_seconds: float
 
 
 def judged(seed: int, *, reports: bool = False) -> Outcome:
@@ -36,13 +43,19 @@ def judged(seed: int, *, reports: bool = False) -> Outcome:
     with TemporaryDirectory() as folder:
         world = run_world(seed, Path(folder))
         broken = broken_in(world)
+        pod_seconds = world.seconds * len(world.pods)
         if seed % SHARES_EACH == 0:
             homes = Path(folder) / "homes"
             homes.mkdir()
             broken += broken_by_sharing(seed, homes, world.counts)
+        if seed % NODES_EACH == 1:
+            node = run_node_world(seed)
+            broken += [f"node: {rule}" for rule in broken_in(node)]
+            world.counts += node.counts
+            pod_seconds += node.pod_seconds
     if reports:
         world.counts += covered(world)
-    return Outcome(seed, broken, world.counts, world.seconds, len(world.pods))
+    return Outcome(seed, broken, world.counts, world.seconds, pod_seconds)
 
 
 def broken_in(world: World) -> list[str]:

@@ -159,7 +159,7 @@ def _counts(life: Life, _pods: dict[str, Pod]) -> Iterator[str]:
 
 def _replay(life: Life, _pods: dict[str, Pod]) -> Iterator[str]:
     """The recorded inputs give the same journal; _record replays a sound record."""
-    if life.record.file.failed_at is None:
+    if life.record is not None and life.record.file.failed_at is None:
         return
     engine = Engine(life.config, life.started_at)
     entries: list[JournalEntry] = []
@@ -187,7 +187,12 @@ def pasts_of(
 
 
 def _answers(life: Life, pods: dict[str, Pod]) -> Iterator[str]:
-    """Each container has an answer to "why?" at any time, and none is untrue."""
+    """Each container has an answer to "why?" at any time, and none is untrue.
+
+    Not of a node, whose pods change.
+    """
+    if life.record is None:
+        return
     for now, past, entries in pasts_of(life):
         observed = Observed(past, entries, now, life.config.rules, tuple(pods.values()))
         for untrue in untruths(observed):
@@ -197,7 +202,8 @@ def _answers(life: Life, pods: dict[str, Pod]) -> Iterator[str]:
 
 def _trouble(life: Life, _pods: dict[str, Pod]) -> Iterator[str]:
     """That the disk takes no more is said once."""
-    record = life.record
+    if (record := life.record) is None:
+        return
     trouble = record.recorder.problem
     if bool(trouble) != record.file.has_refused:
         yield f"the disk has refused: {record.file.has_refused}; problem: {trouble!r}"
@@ -208,7 +214,9 @@ def _trouble(life: Life, _pods: dict[str, Pod]) -> Iterator[str]:
 
 def _record(life: Life, _pods: dict[str, Pod]) -> Iterator[str]:
     """A record is read up to its last whole line, and replays to what was decided."""
-    record, journal = life.record, life.journal
+    if (record := life.record) is None:
+        return
+    journal = life.journal
     is_whole = record.ended and not record.recorder.problem
     lines = list(_whole_lines(record.path))
     owed = sum(is_whole or entry.at < record.sound_until for entry in journal)

@@ -76,13 +76,13 @@ _HOOK = ExecAction(("drain",))
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """One run of probetui: all inputs of its engine, its journal, and its record."""
+    """One run of probetui: all inputs of its engine, its journal, maybe its record."""
 
     config: KubeletConfig
     started_at: datetime
     inputs: Sequence[tuple[Input | None, datetime]]
     journal: Sequence[JournalEntry]
-    record: RecordedLife
+    record: RecordedLife | None
 
 
 @dataclass(slots=True)
@@ -95,6 +95,7 @@ class World:
         broken: what does not hold, found while it ran.
         counts: the fates of calls.
         seconds: how long it lasted, in virtual time.
+        pod_seconds: the time of each pod in the world of a node.
         schedule: the faults that it met.
     """
 
@@ -105,6 +106,7 @@ class World:
     broken: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
+    pod_seconds: float = 0.0
 
 
 def run_world(seed: int, folder: Path, kept: Collection[int] | None = None) -> World:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from probetui.cli.session.recording import make_header
 from probetui.engine.engine import Engine
 from probetui.record.format import RecordContext
 from probetui.record.writer import Recorder, RecordWriter
 from tests.faults.session import Life, World, run_world
+
+RunWorld: TypeAlias = Callable[..., World]
+"""Runs the world of a seed, in a folder, with the faults that are kept."""
 
 
 class Shrunk(NamedTuple):
@@ -22,7 +25,11 @@ class Shrunk(NamedTuple):
     broken: list[str]
 
 
-def shrink(seed: int, broken_by: Callable[[World], list[str]]) -> Shrunk:
+def shrink(
+    seed: int,
+    broken_by: Callable[[World], list[str]],
+    run_one: RunWorld = run_world,
+) -> Shrunk:
     """Leave out faults of a world for as long as it breaks something.
 
     A fault that is left out changes what comes after it, as which faults are met: of
@@ -31,7 +38,7 @@ def shrink(seed: int, broken_by: Callable[[World], list[str]]) -> Shrunk:
 
     def run(kept: Sequence[int] | None) -> Shrunk:
         with TemporaryDirectory() as folder:
-            world = run_world(seed, Path(folder), kept)
+            world = run_one(seed, Path(folder), kept)
             met = world.schedule.met
             happened = (
                 met

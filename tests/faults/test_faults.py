@@ -12,7 +12,8 @@ from probetui.drive.what_if.session_replay import replay_session
 from probetui.record.reader import RecordingFile, read_recording
 from tests.faults.coverage import never_given
 from tests.faults.fates import Fate
-from tests.faults.judging import judged
+from tests.faults.judging import broken_in, judged
+from tests.faults.node import run_node_world
 from tests.faults.session import World, run_world
 from tests.faults.shrink import _least, shrink, write_record
 
@@ -43,6 +44,16 @@ def test_a_world_of_faults_breaks_no_rule(seed: int) -> None:
     assert judged(seed).broken == []
 
 
+@pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(0, id="pods that were deleted while no node was there"),
+    ],
+)
+def test_the_world_of_a_node_breaks_no_rule(seed: int) -> None:
+    assert broken_in(run_node_world(seed)) == []
+
+
 def test_a_world_is_the_same_each_time(tmp_path: Path) -> None:
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
@@ -52,6 +63,7 @@ def test_a_world_is_the_same_each_time(tmp_path: Path) -> None:
     assert [life.journal[:] for life in one.lives] == [
         life.journal[:] for life in other.lives
     ]
+    assert run_node_world(7).counts == run_node_world(7).counts
 
 
 def test_of_a_schedule_is_left_what_a_break_needs() -> None:

@@ -63,13 +63,19 @@ class WritableStore(ObjectFeed):
     Args:
         now: the clock.
         rules: those of the version, for validation.
+        new_uid: makes the uid of a new object.
     """
 
     def __init__(
-        self, now: Callable[[], datetime], *, rules: KubeletRules = PORTED_RULES
+        self,
+        now: Callable[[], datetime],
+        *,
+        rules: KubeletRules = PORTED_RULES,
+        new_uid: Callable[[], uuid.UUID] = uuid.uuid4,
     ) -> None:
         super().__init__(now)
         self._rules = rules
+        self._new_uid = new_uid
 
     def create(self, resource: ApiResource, namespace: str, given: Json) -> Json:
         """Create an object and return it.
@@ -99,7 +105,7 @@ class WritableStore(ObjectFeed):
             )
         for field in ("deletionTimestamp", "deletionGracePeriodSeconds", "generation"):
             metadata.pop(field, None)
-        metadata["uid"] = str(uuid.uuid4())
+        metadata["uid"] = str(self._new_uid())
         metadata["creationTimestamp"] = format_time(self.now())
         new = {**given, "metadata": metadata}
         _check_types(resource, new)
