@@ -9,6 +9,9 @@ arguments=(-q)
 for kind in ${INPUT_FAIL_ON:-}; do
   arguments+=(--fail-on "$kind")
 done
+if [[ -n "${INPUT_PROMETHEUS:-}" ]]; then
+  arguments+=(--prometheus "$INPUT_PROMETHEUS" --since "${INPUT_SINCE:-30d}")
+fi
 paths=()
 while IFS= read -r line; do
   [[ -z "$line" ]] || paths+=("$line")

@@ -113,6 +113,12 @@ def _cast(*args: str, content: str) -> Row:
     return Row(args, writes="exported", content=content, replaces="--perfetto")
 
 
+def _of_store(option: str, value: str, status: int) -> Row:
+    """Return the row of an option of a store that `diff` is to ask."""
+    args = ("--prometheus", "{store}", f"--prometheus-{option}", value)
+    return Row(args, status, "absent|no cert")
+
+
 ROWS: Mapping[str, Row] = {
     "-f": Row(),
     "--static": Row(("--static", "{pod}"), replaces="-f"),
@@ -249,6 +255,17 @@ ROWS: Mapping[str, Row] = {
     "diff --context": Row(
         ("cluster", "--context", "absent"), USAGE, "absent", replaces="{other}"
     ),
+    "diff --prometheus": Row(("--prometheus", "demo"), shows="^history: "),
+    "diff --strict": Row(("--prometheus", "http://127.0.0.1:1", "--strict"), DIFFERS),
+    "diff --prometheus-ca": _of_store("ca", "{folder}/absent.pem", UNAVAILABLE),
+    "diff --prometheus-cert": _of_store("cert", "{folder}/absent.pem", UNAVAILABLE),
+    "diff --prometheus-key": _of_store("key", "{settings}", USAGE),
+    "diff --explain-queries": Row(
+        ("--prometheus", "{store}", "--explain-queries"), shows="queries in"
+    ),
+    "diff --since": Row(("--prometheus", "demo", "--since", "2h"), shows="04:00"),
+    "diff --from": Row(("--prometheus", "demo", "--from", "03:00"), shows="03:00"),
+    "diff --to": Row(("--prometheus", "demo", "--to", "03:00"), shows="03:00 UTC"),
     "diff --md": Row(("--md",), shows=r"^\| looser "),
     "diff --fail-on": Row(("--fail-on", "looser"), DIFFERS, shows="looser"),
     "--texts": Row(("--texts",), DIFFERS),

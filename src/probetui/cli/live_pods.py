@@ -11,7 +11,7 @@ from probetui.cli.printing import Notes
 from probetui.cli.session.server_waits import warn_of_waits
 from probetui.cluster.client import ApiClient
 from probetui.cluster.kubeconfig import load_access
-from probetui.cluster.live_workloads import WorkloadName, read_workloads
+from probetui.cluster.live_workloads import LiveName, read_workloads
 from probetui.drive.clocks import SystemClock
 from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import FieldValidation, LoadedPod
@@ -53,7 +53,7 @@ class LiveCluster:
             ClusterError: the cluster cannot be asked, or refuses an object.
         """
         names = [
-            WorkloadName(each.object.workload, each.pod.namespace, each.object.name)
+            LiveName(each.object.workload, each.pod.namespace, each.object.name)
             for each in wanted
             if each.object.name
         ]
@@ -75,9 +75,7 @@ class LiveCluster:
             live += manifests.loaded
         return tuple(live)
 
-    async def _read(
-        self, names: Sequence[WorkloadName]
-    ) -> dict[WorkloadName, SourceFile]:
+    async def _read(self, names: Sequence[LiveName]) -> dict[LiveName, SourceFile]:
         async with ApiClient(self._access, SystemClock()) as client:
             warn_of_waits(client, self._notes)
             return await read_workloads(client, names)

@@ -103,10 +103,10 @@ def now_of(options: StoreOptions, clock: Clock) -> datetime:
     return clock.now()
 
 
-def default_length(options: StoreOptions) -> timedelta:
-    """Return which time is asked about by itself: a day, or the package's night."""
+def default_length(options: StoreOptions, otherwise: timedelta = _DAY) -> timedelta:
+    """Return which time is asked about by itself; of the package's store, its night."""
     is_demo = options.prometheus == DEMO
-    return timedelta(seconds=seconds_of_night()) if is_demo else _DAY
+    return timedelta(seconds=seconds_of_night()) if is_demo else otherwise
 
 
 def _midnight() -> datetime:

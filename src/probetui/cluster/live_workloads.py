@@ -17,7 +17,7 @@ _AT_ONCE = 8
 _NOT_FOUND = 404
 
 
-class WorkloadName(NamedTuple):
+class LiveName(NamedTuple):
     """Which object is meant."""
 
     kind: WorkloadKind
@@ -30,8 +30,8 @@ class WorkloadName(NamedTuple):
 
 
 async def read_workloads(
-    client: ApiClient, names: Iterable[WorkloadName]
-) -> dict[WorkloadName, SourceFile]:
+    client: ApiClient, names: Iterable[LiveName]
+) -> dict[LiveName, SourceFile]:
     """Return the objects of these names that the cluster has, as JSON.
 
     Raises:
@@ -39,7 +39,7 @@ async def read_workloads(
     """
     turns = asyncio.Semaphore(_AT_ONCE)
 
-    async def read(name: WorkloadName) -> tuple[WorkloadName, SourceFile] | None:
+    async def read(name: LiveName) -> tuple[LiveName, SourceFile] | None:
         async with turns:
             json = await _get(client, name)
         return None if json is None else (name, _manifest(name, json))
@@ -48,7 +48,7 @@ async def read_workloads(
     return dict(answer for answer in answers if answer is not None)
 
 
-async def _get(client: ApiClient, name: WorkloadName) -> Object | None:
+async def _get(client: ApiClient, name: LiveName) -> Object | None:
     kind = name.kind
     group, _, version = kind.api_version.rpartition("/")
     resource = Resource(f"{kind.kind.lower()}s", group, version)
@@ -60,7 +60,7 @@ async def _get(client: ApiClient, name: WorkloadName) -> Object | None:
         raise
 
 
-def _manifest(name: WorkloadName, json: Object) -> SourceFile:
+def _manifest(name: LiveName, json: Object) -> SourceFile:
     """Return an object without what the server has added beside its settings."""
     metadata = json.get("metadata")
     own = {key: value for key, value in json.items() if key != "status"}

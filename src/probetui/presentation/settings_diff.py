@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
+from itertools import repeat
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -29,6 +30,57 @@ MARKDOWN = "md"
 """The form of a report that is pasted into a pull request."""
 
 
+class Row(NamedTuple):
+    """What differs, which way, and how it was and is; empty where it is not there."""
+
+    way: str
+    what: str
+    old: str
+    new: str
+
+    def text_cells(self) -> dict[str, str]:
+        """Return the cells of a table without headings."""
+        both = " -> ".join(filter(None, (self.old, self.new)))
+        return {"way": f"  {self.way}", "what": self.what, "both": both}
+
+
+class ContainerHistory(Struct, frozen=True):
+    """What the new settings of a container would have made of a time that was.
+
+    Attributes:
+        rows: the numbers that were, and those that would have been.
+        remarks: what there is to say of them.
+        value: all of it for programs; None if nothing is known.
+    """
+
+    rows: Sequence[Row] = ()
+    remarks: Sequence[str] = ()
+    value: Mapping[str, Any] | None = None
+
+
+class DiffHistory(Struct, frozen=True):
+    """The time that was asked about, and where its samples are from.
+
+    Attributes:
+        source: the store.
+        begin: the time, in UTC.
+        end: its end.
+        holes: what could not be answered.
+        containers: what it says of each container of a report, in its order.
+    """
+
+    source: str
+    begin: str
+    end: str
+    holes: Sequence[str]
+    containers: Sequence[ContainerHistory]
+
+    @property
+    def sentence(self) -> str:
+        """Where the numbers are from."""
+        return f"history: {self.begin} to {self.end} UTC, by samples of {self.source}"
+
+
 class DiffReport(Struct, frozen=True):
     """Containers before and after a change.
 
@@ -37,34 +89,48 @@ class DiffReport(Struct, frozen=True):
         new: what it was compared with.
         containers: all of them, those that are the same too.
         view: how to write, with the mask of both sides.
+        history: of a store, None if none was asked.
     """
 
     old: str
     new: str
     containers: Sequence[ContainerDiff]
     view: View
+    history: DiffHistory | None = None
 
     def value(self) -> dict[str, Any]:
         """Return what differs, for JSON; times are in seconds."""
-        return {
+        different = self._different()
+        value = {
             "old": self.old,
             "new": self.new,
-            "containers": [self._container_value(diff) for diff in self._different()],
-            "same": len(self.containers) - len(self._different()),
+            "containers": [self._container_value(*each) for each in different],
+            "same": len(self.containers) - len(different),
         }
+        if (history := self.history) is not None:
+            value["history"] = {
+                "source": history.source,
+                "from": history.begin,
+                "to": history.end,
+                "holes": [*history.holes],
+            }
+        return value
 
     def parts(self, form: str) -> Iterator[Part]:
         """Yield a paragraph for each container that differs, then how many do."""
         if form == MARKDOWN:
             yield Document("\n".join([*self._markdown(), ""]))
             return
-        for diff in self._different():
+        for diff, history in self._different():
             yield self._title(diff)
-            if rows := [row.text_cells() for row in self._rows(diff)]:
-                yield Table(rows, has_headings=False)
-            yield from (f"  {line}" for line in self._findings(diff))
+            rows = [*self._rows(diff), *history.rows]
+            if cells := [row.text_cells() for row in rows]:
+                yield Table(cells, has_headings=False)
+            yield from (f"  {line}" for line in self._remarks(diff, history))
             yield ""
         yield self.summary()
+        if self.history is not None:
+            yield self.history.sentence
 
     def summary(self) -> str:
         """Return how many containers differ, and which way."""
@@ -81,8 +147,12 @@ class DiffReport(Struct, frozen=True):
         ways_text = f" ({', '.join(ways)})" if ways else ""
         return f"{', '.join(parts)}{ways_text}, {same} the same"
 
-    def _different(self) -> list[ContainerDiff]:
-        return [diff for diff in self.containers if diff.change is not Change.SAME]
+    def _different(self) -> list[tuple[ContainerDiff, ContainerHistory]]:
+        histories: Iterable[ContainerHistory] = repeat(ContainerHistory())
+        if self.history is not None:
+            histories = self.history.containers
+        pairs = zip(self.containers, histories, strict=False)
+        return [pair for pair in pairs if pair[0].change is not Change.SAME]
 
     def _title(self, diff: ContainerDiff) -> str:
         workload = diff.workload
@@ -95,17 +165,17 @@ class DiffReport(Struct, frozen=True):
             name += f" (was in {diff.old.name})"
         return self.view.safe(name)
 
-    def _rows(self, diff: ContainerDiff) -> Iterator[_Row]:
+    def _rows(self, diff: ContainerDiff) -> Iterator[Row]:
         for effect in diff.effects:
             old, new = (
                 _range_text(times, effect.effect.missing)
                 for times in (effect.old, effect.new)
             )
-            yield _Row(effect.direction, effect.effect.label, old, new)
+            yield Row(effect.direction, effect.effect.label, old, new)
         for probe in diff.probes:
             yield from self._probe_rows(probe)
 
-    def _probe_rows(self, change: ProbeChange) -> Iterator[_Row]:
+    def _probe_rows(self, change: ProbeChange) -> Iterator[Row]:
         kind = f"{change.probe_type.lower()} probe"
         old, new = change.old, change.new
         if old is None or new is None:
@@ -113,18 +183,22 @@ class DiffReport(Struct, frozen=True):
                 "" if probe is None else f"{self._handler(probe)}  {_timing(probe)}"
                 for probe in (old, new)
             )
-            yield _Row(change.change, kind, before, after)
+            yield Row(change.change, kind, before, after)
             return
         for label, field in _FIELDS.items():
             before, after = (_field_text(probe, field) for probe in (old, new))
             if before != after:
-                yield _Row("setting", f"{label} of its {kind}", before, after)
+                yield Row("setting", f"{label} of its {kind}", before, after)
         if self._handler(old) != self._handler(new):
-            yield _Row("setting", kind, self._handler(old), self._handler(new))
+            yield Row("setting", kind, self._handler(old), self._handler(new))
         elif old.handler != new.handler:
-            yield _Row(
+            yield Row(
                 "setting", kind, "", "asks otherwise, in headers or what is masked"
             )
+
+    def _remarks(self, diff: ContainerDiff, history: ContainerHistory) -> Iterator[str]:
+        yield from (f"history: {text}" for text in history.remarks)
+        yield from self._findings(diff)
 
     def _findings(self, diff: ContainerDiff) -> Iterator[str]:
         for word, findings in (("found", diff.found), ("mended", diff.mended)):
@@ -139,18 +213,25 @@ class DiffReport(Struct, frozen=True):
         yield f"### Probes: {old} → {new}"
         yield ""
         yield markdown_line(self.summary())
-        for diff in self._different():
+        for diff, history in self._different():
             yield ""
             yield f"**{markdown_line(self._title(diff))}**"
-            if rows := [*self._rows(diff)]:
+            if rows := [*self._rows(diff), *history.rows]:
                 yield from ("", "| | | before | now |", "|---|---|---|---|")
                 yield from (f"| {' | '.join(map(_table_cell, row))} |" for row in rows)
-            if findings := [*self._findings(diff)]:
+            if remarks := [*self._remarks(diff, history)]:
                 yield ""
-                yield from (f"- {markdown_line(line)}" for line in findings)
+                yield from (f"- {markdown_line(line)}" for line in remarks)
+        if self.history is not None:
+            yield ""
+            yield markdown_line(self.history.sentence)
+            yield from (f"- {markdown_line(hole)}" for hole in self.history.holes)
 
-    def _container_value(self, diff: ContainerDiff) -> dict[str, Any]:
+    def _container_value(
+        self, diff: ContainerDiff, history: ContainerHistory
+    ) -> dict[str, Any]:
         workload = diff.workload
+        of_store = {} if self.history is None else {"history": history.value}
         return {
             "namespace": workload.pod.namespace,
             "workload": {"kind": workload.kind, "name": workload.name},
@@ -177,6 +258,7 @@ class DiffReport(Struct, frozen=True):
             ],
             "found": [_finding_value(finding) for finding in diff.found],
             "mended": [_finding_value(finding) for finding in diff.mended],
+            **of_store,
         }
 
     def _probe_value(self, probe: Probe | None) -> dict[str, Any] | None:
@@ -191,19 +273,6 @@ class DiffReport(Struct, frozen=True):
             "failureThreshold": probe.failure_threshold,
             "terminationGracePeriodSeconds": probe.termination_grace_period_seconds,
         }
-
-
-class _Row(NamedTuple):
-    """What differs, which way, and how it was and is; empty where it is not there."""
-
-    way: str
-    what: str
-    old: str
-    new: str
-
-    def text_cells(self) -> dict[str, str]:
-        both = " -> ".join(filter(None, (self.old, self.new)))
-        return {"way": f"  {self.way}", "what": self.what, "both": both}
 
 
 _FIELDS: Mapping[str, str] = {

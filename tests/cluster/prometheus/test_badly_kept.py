@@ -81,9 +81,17 @@ def test_a_password_opens_it_and_is_in_nothing_that_is_written(
     assert run(why(url, *more, "--md")) == OK
     assert run(why(url, *more, "-o", "json")) == OK
     assert run(["report", str(record), "-o", str(page)]) == OK
-
+    changed = tmp_path / "changed.json"
+    pod = recorded_object("pods-specs")["exec-liveness"]
+    pod["spec"]["containers"][0]["livenessProbe"]["failureThreshold"] = 7
+    changed.write_text(json.dumps(pod))
+    of_pod = ["diff", str(manifests / "exec-liveness.json"), str(changed)]
+    for form in (["--md"], ["-o", "json"], []):
+        times = ["--from", at(-20), "--to", at(360), "--prometheus", url, *more[2:]]
+        assert run([*of_pod, *times, *form]) == OK
     told = capsys.readouterr()
     assert "exec-liveness" in told.out
+    assert "kills by its liveness probe" in told.out
     texts = [told.out, told.err, record.read_text(), page.read_text()]
     if log.exists():
         texts.append(log.read_text())

@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+from click.core import ParameterSource
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -104,12 +106,30 @@ def print_diff(words: Sequence[str], options: DiffOptions) -> int:
     )
     secrets = find_pod_secrets([loaded.pod for loaded in (*before, *after)])
     view = replace(View.timeless(Mask(secrets)), rules=rules_by(options))
-    report = DiffReport(old.name, new.name, containers, view)
+    history = None
+    if asks_past(options):
+        # Late: it is seldom asked.
+        from probetui.cli.commands.diff_history import read_history
+
+        history = read_history(containers, before, options, notes)
+    report = DiffReport(old.name, new.name, containers, view, history)
     emit(report, MARKDOWN if options.md else options.output)
+    holes = () if history is None else history.holes
+    for hole in holes:
+        notes.warning(hole)
     is_failure = any(
         _IS_FAILURE[kind](diff) for kind in options.fail_on for diff in containers
     )
-    return _FAILED if is_failure else 0
+    return _FAILED if is_failure or (options.strict and holes) else 0
+
+
+def asks_past(options: DiffOptions) -> bool:
+    """Return whether a store is asked: a setting alone names one that may be."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return options.prometheus is not None
+    given = context.get_parameter_source("prometheus")
+    return given is ParameterSource.COMMANDLINE
 
 
 def _sides(words: Sequence[str]) -> tuple[_Side, _Side]:

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import click
 
+from probetui.cli.commands.fleet import AskedTime, StoreOptions
 from probetui.cli.option_groups import Opt, OptionGroup, takes_options
 from probetui.cli.options import (
-    ClusterOptions,
     GivenNamespace,
     ProgramOptions,
     Selector,
@@ -40,6 +40,19 @@ class ComparedPods(OptionGroup, section="Pods"):
     recursive: Annotated[bool, Opt("-R", help="Search folders recursively.")] = False
 
 
+class ComparedTime(AskedTime, section="Time"):
+    """Which time is run again."""
+
+    since: Annotated[
+        str | None,
+        Opt(
+            metavar="DUR",
+            help="With --prometheus, what would have been in that time before now, or "
+            "before --to: 30d, 12h.  [default: 30d]",
+        ),
+    ] = None
+
+
 class DiffOutput(TextOptions, section="Output"):
     """How differences are printed, and what is a failure."""
 
@@ -54,10 +67,18 @@ class DiffOutput(TextOptions, section="Output"):
             "warning that was not there. Repeatable.",
         ),
     ] = ()
+    strict: Annotated[
+        bool,
+        Opt(help="Exit with status 1 if a store could not answer something."),
+    ] = False
+
+
+class PastOptions(StoreOptions, ComparedTime):
+    """Which store says what would have been, and of which time."""
 
 
 class DiffOptions(
-    ComparedPods, VersionOptions, ClusterOptions, DiffOutput, ProgramOptions
+    ComparedPods, VersionOptions, PastOptions, DiffOutput, ProgramOptions
 ):
     """The options of `diff`."""
 
@@ -69,6 +90,7 @@ class DiffOptions(
         "probetui diff old.yaml new.yaml",
         "probetui diff main -- k8s/ --md",
         "probetui diff cluster k8s/",
+        "probetui diff main --prometheus auto --since 30d -- k8s/",
         "probetui diff v1.2 v1.3 -- k8s/ -R --fail-on stricter",
     ),
 )
@@ -82,7 +104,8 @@ def diff(words: tuple[str, ...], options: DiffOptions) -> int:
     came and went. OLD and NEW are files or folders, or revisions of Git with the PATHs
     to compare in them; without NEW, OLD is compared with the files as they are here.
     `cluster`, or `cluster:CONTEXT`, is the objects of these names that a cluster has.
-    Nothing is started.
+    With --prometheus the kills that a store has are counted again under NEW's numbers,
+    with bounds. Nothing is started.
     """
     from probetui.cli.commands.diff_report import print_diff
 

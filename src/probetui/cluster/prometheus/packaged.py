@@ -30,6 +30,7 @@ _SELECTOR = re.compile(
 )
 _MATCHER = re.compile(r'(\w+)(=~|=)("(?:[^"\\]|\\.)*")')
 _GROUPED = re.compile(r"group by \(([^)]*)\)")
+_HIGHEST = re.compile(r"max by \(([^)]*)\)")
 
 
 class _NightSeries(Struct):
@@ -47,6 +48,7 @@ class _Night(Struct):
 
 
 _Samples = list[tuple[float, float]]
+_Labels = tuple[tuple[str, str], ...]
 
 
 class PackagedStore(httpx2.AsyncBaseTransport):
@@ -90,13 +92,20 @@ class PackagedStore(httpx2.AsyncBaseTransport):
         ]
         if grouped := _GROUPED.match(promql):
             is_met = _condition(promql)
-            labels = grouped[1].split(", ")
             groups = {
-                tuple((name, metric[name]) for name in labels if name in metric)
+                _labels_of(metric, grouped[1])
                 for metric, samples in found
                 if is_met(samples)
             }
             yield from ({"metric": dict(group), "value": [at, "1"]} for group in groups)
+        elif grouped := _HIGHEST.match(promql):
+            highest: dict[_Labels, float] = {}
+            for metric, samples in found:
+                group = _labels_of(metric, grouped[1])
+                value = _value(promql, samples)
+                highest[group] = max(value, highest.get(group, value))
+            for group, value in highest.items():
+                yield {"metric": dict(group), "value": [at, str(value)]}
         elif promql.startswith("count("):
             count = len({(metric["pod"], metric["container"]) for metric, _ in found})
             yield {"metric": {}, "value": [at, str(count)]}
@@ -152,6 +161,19 @@ def _matches(metric: Mapping[str, str], name: str, wanted: str) -> bool:
         if operator == "=~" and not re.fullmatch(pattern, value):
             return False
     return True
+
+
+def _labels_of(metric: Mapping[str, str], names: str) -> _Labels:
+    """Return those labels of a series that are named."""
+    return tuple((name, metric[name]) for name in names.split(", ") if name in metric)
+
+
+def _value(promql: str, samples: _Samples) -> float:
+    """Return what is asked of samples: their rise, the highest, or the last."""
+    values = [value for _, value in samples]
+    if "min_over_time(" in promql:
+        return max(values) - min(values)
+    return max(values) if "max_over_time(" in promql else values[-1]
 
 
 def _condition(promql: str) -> Callable[[_Samples], bool]:

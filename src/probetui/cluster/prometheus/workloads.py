@@ -34,6 +34,9 @@ _MADE = {
 }
 """What comes after the name of an object in those of its pods."""
 
+STORED_KINDS = frozenset(_MADE)
+"""The kinds of objects whose pods a store can be asked for."""
+
 
 _NEAREST_FIRST = (
     *("ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Job"),
