@@ -41,6 +41,8 @@ EXCEPTIONS = {
     "cluster/attach/port_forward.py:self._data.read": "the same",
     "cli/commands/case_report.py:reader.read": "a SourceReader, bounded by each file",
     "cli/commands/fleet_report.py:reader.read": "the same",
+    "cli/commands/diff_history.py:reading.read": "a store, whose answers are bounded",
+    "cli/commands/past_fit_report.py:reading.read": "the same",
     "cli/pods.py:(reader or options.reader()).read": "the same",
     "cli/commands/manifest_reports.py:files.reader().read": "the same",
     "cli/commands/version_report.py:pods.reader().read": "the same",

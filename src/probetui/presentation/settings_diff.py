@@ -44,7 +44,7 @@ class Row(NamedTuple):
         return {"way": f"  {self.way}", "what": self.what, "both": both}
 
 
-class ContainerHistory(Struct, frozen=True):
+class KillHistory(Struct, frozen=True):
     """What the new settings of a container would have made of a time that was.
 
     Attributes:
@@ -73,7 +73,7 @@ class DiffHistory(Struct, frozen=True):
     begin: str
     end: str
     holes: Sequence[str]
-    containers: Sequence[ContainerHistory]
+    containers: Sequence[KillHistory]
 
     @property
     def sentence(self) -> str:
@@ -147,8 +147,8 @@ class DiffReport(Struct, frozen=True):
         ways_text = f" ({', '.join(ways)})" if ways else ""
         return f"{', '.join(parts)}{ways_text}, {same} the same"
 
-    def _different(self) -> list[tuple[ContainerDiff, ContainerHistory]]:
-        histories: Iterable[ContainerHistory] = repeat(ContainerHistory())
+    def _different(self) -> list[tuple[ContainerDiff, KillHistory]]:
+        histories: Iterable[KillHistory] = repeat(KillHistory())
         if self.history is not None:
             histories = self.history.containers
         pairs = zip(self.containers, histories, strict=False)
@@ -196,7 +196,7 @@ class DiffReport(Struct, frozen=True):
                 "setting", kind, "", "asks otherwise, in headers or what is masked"
             )
 
-    def _remarks(self, diff: ContainerDiff, history: ContainerHistory) -> Iterator[str]:
+    def _remarks(self, diff: ContainerDiff, history: KillHistory) -> Iterator[str]:
         yield from (f"history: {text}" for text in history.remarks)
         yield from self._findings(diff)
 
@@ -228,7 +228,7 @@ class DiffReport(Struct, frozen=True):
             yield from (f"- {markdown_line(hole)}" for hole in self.history.holes)
 
     def _container_value(
-        self, diff: ContainerDiff, history: ContainerHistory
+        self, diff: ContainerDiff, history: KillHistory
     ) -> dict[str, Any]:
         workload = diff.workload
         of_store = {} if self.history is None else {"history": history.value}

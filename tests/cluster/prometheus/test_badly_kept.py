@@ -86,9 +86,9 @@ def test_a_password_opens_it_and_is_in_nothing_that_is_written(
     pod["spec"]["containers"][0]["livenessProbe"]["failureThreshold"] = 7
     changed.write_text(json.dumps(pod))
     of_pod = ["diff", str(manifests / "exec-liveness.json"), str(changed)]
-    for form in (["--md"], ["-o", "json"], []):
+    for forms in (["--md"], ["-o", "json"], []):
         times = ["--from", at(-20), "--to", at(360), "--prometheus", url, *more[2:]]
-        assert run([*of_pod, *times, *form]) == OK
+        assert run([*of_pod, *times, *forms]) == OK
     told = capsys.readouterr()
     assert "exec-liveness" in told.out
     assert "kills by its liveness probe" in told.out

@@ -32,7 +32,7 @@ from probetui.cluster.prometheus.workload_past import WorkloadReading
 from probetui.cluster.prometheus.workloads import STORED_KINDS, Manifested, WorkloadName
 from probetui.drive.clocks import SystemClock, awake_ns
 from probetui.manifest.manifests import LoadedPod
-from probetui.presentation.settings_diff import ContainerHistory, DiffHistory, Row
+from probetui.presentation.settings_diff import DiffHistory, KillHistory, Row
 
 if TYPE_CHECKING:
     from probetui.cli.commands.difference import DiffOptions
@@ -41,8 +41,8 @@ _MONTH = timedelta(days=30)
 _NO_RESULT = "the store has no result of it"
 _OTHER_CHECK = "it asks otherwise now, and what that would have answered is not known"
 
-_Container = tuple[WorkloadName, str]
-_Pasts = Mapping[_Container, ContainerPast]
+_OfWorkload = tuple[WorkloadName, str]
+_Pasts = Mapping[_OfWorkload, ContainerPast]
 
 
 def read_history(
@@ -88,7 +88,7 @@ def read_history(
     containers = [
         _history(diff, pasts.get((names[place], diff.container)))
         if place in names
-        else ContainerHistory()
+        else KillHistory()
         for place, diff in enumerate(diffs)
     ]
     return DiffHistory(client.shown_url, times[0], times[1], holes, containers)
@@ -120,7 +120,7 @@ async def _read(
     notes: Notes,
 ) -> tuple[_Pasts, list[str]]:
     """Return the pasts of containers, and what could not be answered."""
-    pasts: dict[_Container, ContainerPast] = {}
+    pasts: dict[_OfWorkload, ContainerPast] = {}
     holes: dict[str, None] = {}
     async with client:
         for name in sorted(names):
@@ -142,7 +142,7 @@ async def _read(
     return pasts, [*holes]
 
 
-def _history(diff: ContainerDiff, past: ContainerPast | None) -> ContainerHistory:
+def _history(diff: ContainerDiff, past: ContainerPast | None) -> KillHistory:
     rows: list[Row] = []
     lines: list[str] = []
     value: dict[str, Any] = {}
@@ -172,7 +172,7 @@ def _history(diff: ContainerDiff, past: ContainerPast | None) -> ContainerHistor
             Row("history", f"kills by its {kind}", format_most(*own.kills), after)
         )
         lines += (f"{kind}: {line}" for line in _lines(under))
-    return ContainerHistory(tuple(rows), tuple(lines), value or None)
+    return KillHistory(tuple(rows), tuple(lines), value or None)
 
 
 def _lines(under: PastUnder) -> Iterator[str]:

@@ -12,6 +12,6 @@ from probetui.cluster.prometheus.packaged import DEMO
 def print_past(lesson: Lesson) -> int:
     """Print what a lesson asks, the night that it is about, and how to go on."""
     print_text(f"{lesson.text}\n\n")
-    status = print_fleet(FleetOptions(prometheus=DEMO, output="table", quiet=True))
+    status = print_fleet(FleetOptions(prometheus=DEMO, form="plain", quiet=True))
     print_text(f"\nTry {lesson.exercise}\n")
     return status

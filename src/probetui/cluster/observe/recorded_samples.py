@@ -75,7 +75,7 @@ class _BoundedRestarts(RestartCounter):
         return self._bounds_at.get(end) or super().between(begin, end)
 
 
-class _Container(Struct):
+class _ContainerSeries(Struct):
     """What has been read of one container."""
 
     probes: dict[ProbeType, list[CountsSample]] = field(
@@ -121,12 +121,12 @@ class _PodSamples(Struct):
     alive_until: float = -math.inf
     gone_at: float = math.inf
     is_edited: bool = False
-    containers: dict[str, _Container] = field(
-        default_factory=lambda: defaultdict(_Container)
+    containers: dict[str, _ContainerSeries] = field(
+        default_factory=lambda: defaultdict(_ContainerSeries)
     )
 
 
-class _Node(Struct):
+class _NodeSeries(Struct):
     """What has been read of one kubelet."""
 
     clock: NodeClock = field(default_factory=NodeClock)
@@ -142,7 +142,7 @@ class _Reading:
     def __init__(self, since: float) -> None:
         self._since = since
         self._pods: dict[str, _PodSamples] = {}
-        self._nodes: dict[str, _Node] = defaultdict(_Node)
+        self._nodes: dict[str, _NodeSeries] = defaultdict(_NodeSeries)
 
     def read(self, item: object, now: datetime) -> None:
         """Read an input."""
