@@ -360,6 +360,7 @@ async def test_settings_of_today_are_said_to_be_so(tmp_path: Path) -> None:
             rows = await typed("fleet", *store, "--since", "1h", "-o", "json")
             table = await typed("fleet", *store, "--since", "1h")
             why = await typed("why", "shop/db-0", *store, "--record", str(record))
+            ticket = await typed("why", str(record), "--md")
             replayed = await typed("replay", str(record), "--plain")
 
     (row,) = json.loads(rows[1])
@@ -374,7 +375,8 @@ async def test_settings_of_today_are_said_to_be_so(tmp_path: Path) -> None:
     assert why[0] == 0, why[2]
     assert told in why[2]
     assert f"db-0: {SETTINGS_OF_TODAY}" in replayed[2]
-    assert "by settings of today" in record.read_text()
+    for answer in (why, ticket):
+        assert "Settings are those of the template as it is today" in answer[1]
 
 
 async def test_a_cluster_that_is_away_is_told_and_the_rest_is_answered(

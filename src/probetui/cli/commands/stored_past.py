@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
 from probetui.cli.commands.fleet_report import manifested_by
+from probetui.cli.commands.why_report import SETTINGS_ARE_OF_TODAY
 from probetui.cli.option_values import rules_by
 from probetui.cli.printing import Notes
 from probetui.cli.session.recording import make_header, open_writer
@@ -147,8 +148,6 @@ def past_record(named: NamedContainer, options: WhyOptions) -> Iterator[PastReco
         rules = rules_by(options)
         config = KubeletConfig(rules.release, rules.feature_gates)
         origin = f"samples of {client.shown_url}"
-        if any(stored.is_of_today for stored in pods):
-            origin += ", by settings of today"
         _write(writer, pods, (begin, end), origin, config)
         until = None
         if options.at is not None:
@@ -261,8 +260,10 @@ def _write(
     ]
     mask = Mask(find_pod_secrets(by_uid.values()))
     recorder = Recorder(writer, RecordContext(started_at=begin, pods=by_uid, mask=mask))
+    is_of_today = any(stored.is_of_today for stored in pods)
+    known = {SETTINGS_ARE_OF_TODAY: True} if is_of_today else {}
     recorder.begin(
-        make_header((), origin, config, {}, show_secrets=False, observed=True)
+        make_header((), origin, config, known, show_secrets=False, observed=True)
     )
     encoder = ObservedInputEncoder(mask)
     observation = ClusterObservation(begin)

@@ -45,6 +45,13 @@ if TYPE_CHECKING:
     from probetui.cli.commands.inspection import WhyOptions
     from probetui.cli.commands.stored_past import PastRecord
 
+SETTINGS_ARE_OF_TODAY = "settings_are_of_today"
+"""An option of a record's header: its settings may have been others at that time."""
+
+_OF_TODAY = (
+    "Settings are those of the template as it is today: they may have been others at "
+    "that time."
+)
 _HOLES = 1
 _MOST_ARGUMENTS = 2
 _WORD = re.compile(r"[^\s\"',{}]+")
@@ -127,7 +134,9 @@ def _report(
     session = _load_session(recording, _instant(at, recording), until)
     keys = _selected_containers(session, name, path)
     containers = [_explained(session, key) for key in keys]
-    return WhyReport(containers, session.past, _origin(recording))
+    is_of_today = bool(recording.session.options.get(SETTINGS_ARE_OF_TODAY))
+    doubt = _OF_TODAY if is_of_today else ""
+    return WhyReport(containers, session.past, _origin(recording), doubt)
 
 
 def past_lines(past: PastRecord, name: str, most_bytes: int) -> list[str]:

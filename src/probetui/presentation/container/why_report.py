@@ -53,12 +53,14 @@ class WhyReport(Struct, frozen=True):
     """The instances and explanations of some containers of a session.
 
     `origin` says in words of the command line how the session was started, and with
-    which program, kubelet and runtime; a ticket ends with it.
+    which program, kubelet and runtime; a ticket ends with it. `doubt` is a sentence
+    about all of it.
     """
 
     containers: Sequence[ExplainedContainer]
     past: SessionHistory
     origin: tuple[str, ...] = ()
+    doubt: str = ""
 
     def value(self) -> list[WhyObject]:
         """Return the instances and explanations of each container."""
@@ -71,6 +73,8 @@ class WhyReport(Struct, frozen=True):
             lines(container.context, self.past, container.pod_uid)
             for container in self.containers
         )
+        if self.doubt:
+            yield from ("", self.doubt)
         if form == "md":
             yield from ("", *self.origin)
 
