@@ -103,7 +103,7 @@ class CurrentContainer(NamedTuple):
     state: str
 
 
-class _Node(NamedTuple):
+class _CountedNode(NamedTuple):
     """What a kubelet counts, and when that was read; no time without an answer."""
 
     at: datetime | None
@@ -112,7 +112,7 @@ class _Node(NamedTuple):
     started_at: float | None
 
 
-_SILENT = _Node(None, {}, {}, None)
+_SILENT = _CountedNode(None, {}, {}, None)
 
 
 class CurrentFleet:
@@ -205,10 +205,10 @@ class CurrentFleet:
         except ClusterError as error:
             self._note(f"kills that events tell of are not counted: {error}")
 
-    async def _read_nodes(self, names: list[str]) -> dict[str, _Node]:
+    async def _read_nodes(self, names: list[str]) -> dict[str, _CountedNode]:
         """Read the counters of nodes; name those that refuse, by what they say."""
         turns = asyncio.Semaphore(_NODES_AT_ONCE)
-        read: dict[str, _Node] = {}
+        read: dict[str, _CountedNode] = {}
         refused: dict[str, list[str]] = defaultdict(list)
         errors: dict[str, ClusterError] = {}
         done = 0
@@ -224,7 +224,7 @@ class CurrentFleet:
                     refused[said].append(name)
                     errors.setdefault(said, error)
                 else:
-                    read[name] = _Node(
+                    read[name] = _CountedNode(
                         self._clock.now(),
                         SeriesReader().read(text),
                         read_durations(text),
@@ -253,7 +253,7 @@ class CurrentFleet:
         status: PodStatus,
         owner: tuple[str, str],
         node_name: str,
-        node: _Node,
+        node: _CountedNode,
     ) -> Iterator[CurrentContainer]:
         """Yield the containers of a pod that are not well."""
         rules = self._rules.get(node_name) or rules_of(DEFAULT_VERSION)
@@ -290,7 +290,7 @@ def _stored(
     status: ContainerStatus,
     owner: tuple[str, str],
     counts: Mapping[ProbeType, ProbeCounts],
-    node: _Node,
+    node: _CountedNode,
     now: datetime,
 ) -> StoredContainer:
     created_at = pod.created_at
@@ -334,7 +334,7 @@ def _bounds(
     stored: StoredContainer,
     settings: ContainerSettings,
     status: ContainerStatus,
-    node: _Node,
+    node: _CountedNode,
 ) -> ContainerBounds:
     """Return the bounds of a container since its pod was created."""
     bounds = bound_container(stored.samples, settings)
