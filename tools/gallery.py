@@ -10,9 +10,9 @@ misses an aim, which `tests/tui/test_gallery.py` holds as well.
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import os
-import sys
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -330,12 +330,16 @@ def _lesson(name: str) -> CurrentLesson:
 
 def main() -> int:
     """Draw the selected pictures, or all, and print their measures."""
-    folder, *parts = sys.argv[1:]
-    Path(folder).mkdir(parents=True, exist_ok=True)
+    parser = argparse.ArgumentParser(description="Draw every screen in every state.")
+    parser.add_argument("folder", type=Path, help="made if it is not there")
+    parser.add_argument("parts", nargs="*", metavar="PART", help="of the names drawn")
+    options = parser.parse_args()
+    folder: Path = options.folder
+    folder.mkdir(parents=True, exist_ok=True)
     has_missed = False
-    for state, screen, size, look in wanted(parts):
+    for state, screen, size, look in wanted(options.parts):
         drawn = asyncio.run(draw(STATES[state], screen, size, look))
-        path = Path(folder) / name(state, screen, size, look)
+        path = folder / name(state, screen, size, look)
         path.with_suffix(".svg").write_text(drawn.svg, encoding="utf-8")
         path.with_suffix(".txt").write_text(drawn.text, encoding="utf-8")
         found = drawn.measures
