@@ -120,6 +120,15 @@ class Manifests(Struct, frozen=True):
         return self._problems_of(Severity.WARNING)
 
     @property
+    def warned(self) -> dict[Problem, str]:
+        """The warnings about pods, with the UIDs of these."""
+        return {
+            problem: pod.uid
+            for problem in self.warnings
+            if (pod := pod_of(self.loaded, problem)) is not None
+        }
+
+    @property
     def notes(self) -> tuple[Problem, ...]:
         """How documents that are not plain pods were treated."""
         return self._problems_of(Severity.NOTE)

@@ -36,9 +36,11 @@ class Reports:
 
     def __init__(self) -> None:
         self.messages: list[tuple[str, NoteLevel]] = []
+        self.pod_uids: list[str] = []
 
-    def __call__(self, text: str, *, level: NoteLevel) -> None:
+    def __call__(self, text: str, *, level: NoteLevel, pod_uid: str = "") -> None:
         self.messages.append((text, level))
+        self.pod_uids.append(pod_uid)
 
 
 class Watched:
@@ -55,7 +57,9 @@ class Watched:
     def reload(self) -> DesiredState:
         try:
             manifests = load_pods(ManifestOptions(filenames=(str(self.folder),)))
-            return DesiredState(manifests.pods, warnings=manifests.warnings)
+            return DesiredState(
+                manifests.pods, warnings=manifests.warnings, warned=manifests.warned
+            )
         except NothingToDoError:
             return DesiredState()
 
@@ -158,6 +162,18 @@ async def test_what_was_printed_before_the_start_is_not_reported_again(
 
     assert printed
     assert watched.report.messages == []
+
+
+def test_a_warning_after_a_change_is_about_its_pod(tmp_path: Path) -> None:
+    watched = Watched(tmp_path)
+    watch = ManifestWatch(watched.reload, watched.change, watched.report)
+    typo = MANIFEST.format(name="typo").replace("app,", "app, livenesProbe: {},")
+    (tmp_path / "typo.yaml").write_text(typo, encoding="utf-8")
+    (pod,) = watched.reload().pods
+
+    watch._reload()
+
+    assert watched.report.pod_uids == [pod.uid]
 
 
 def test_a_file_that_is_replaced_is_watched_in_its_folder(tmp_path: Path) -> None:

@@ -397,12 +397,13 @@ class _LiveSession:
         self._plan = self._plan.without_screen()
 
     def _make_parts(self, session: RealtimeSession) -> list[SessionPart]:
-        def report(text: str, *, level: NoteLevel) -> None:
+        def report(text: str, *, level: NoteLevel, pod_uid: str = "") -> None:
             # The screen has it whole in the event log; what goes by itself is one line,
             # and lines are those of the journal.
             is_warning = level is NoteLevel.WARNING
             note = f"{level}: {text}" if is_warning else text
-            session.send(AddNote(note, is_fault=level is NoteLevel.ERROR))
+            is_fault = level is NoteLevel.ERROR
+            session.send(AddNote(note, is_fault=is_fault, pod_uid=pod_uid))
             if self._plan.form is Form.SCREEN:
                 self._plan.notes.show(level, text.partition("\n")[0])
 

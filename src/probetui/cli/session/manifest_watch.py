@@ -138,8 +138,9 @@ class ManifestWatch:
         problems: tuple[str, ...] = ()
         try:
             desired = self._reload_manifests()
-            self._warn(desired.warnings)
             self._apply(desired)
+            # Afterwards: a warning names its pod, which may be new.
+            self._warn(desired)
         except (ManifestError, UsageError) as error:
             problems = getattr(error, "problems", (str(error),))
         if problems != self._reported:
@@ -154,13 +155,16 @@ class ManifestWatch:
                 self._report("the manifests are valid again", level=NoteLevel.NOTE)
         self._reported = problems
 
-    def _warn(self, warnings: Iterable[Problem]) -> None:
+    def _warn(self, desired: DesiredState) -> None:
         """Report the warnings that the manifests had not before this change."""
-        warnings = tuple(warnings)
-        for problem in warnings:
+        for problem in desired.warnings:
             if not _identities([problem]) <= self._warned:
-                self._report(str(problem), level=NoteLevel.WARNING)
-        self._warned = _identities(warnings)
+                self._report(
+                    str(problem),
+                    level=NoteLevel.WARNING,
+                    pod_uid=desired.warned.get(problem, ""),
+                )
+        self._warned = _identities(desired.warnings)
 
 
 def _identities(problems: Iterable[Problem]) -> frozenset[tuple[str, str, str]]:

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 class ReportMessage(Protocol):
     """Reports a message to the user."""
 
-    def __call__(self, text: str, *, level: NoteLevel) -> None:
-        """Report it at its level."""
+    def __call__(self, text: str, *, level: NoteLevel, pod_uid: str = "") -> None:
+        """Report it at its level; `pod_uid` is empty if it is about no pod."""
 
 
 class SessionScope(Struct, frozen=True):

@@ -280,7 +280,7 @@ class EnginePlan(Plan, frozen=True):
         pods = pods_to_run(manifests, self.options)
         return DesiredState.of(
             manifests.loaded, pods, manifests.config_objects, reader
-        )._replace(warnings=manifests.warnings)
+        )._replace(warnings=manifests.warnings, warned=manifests.warned)
 
     def _report_reloaded(self, manifests: Manifests) -> None:
         """Report what is new in manifests that were read again."""

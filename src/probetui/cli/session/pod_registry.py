@@ -27,7 +27,7 @@ class DesiredState(NamedTuple):
     kubelet have set, both as `SetPods` has them. `static` has the source of each static
     pod by its uid. `sources` are the kubelet's sources that there are, `unread` those
     of which something has not been read yet. `warnings` are about what is likely a
-    mistake in the manifests.
+    mistake in the manifests, `warned` has the UIDs of the pods that they are about.
     """
 
     pods: tuple[Pod, ...] = ()
@@ -38,6 +38,7 @@ class DesiredState(NamedTuple):
     sources: tuple[str, ...] = (API_SOURCE,)
     unread: frozenset[str] = frozenset()
     warnings: tuple[Problem, ...] = ()
+    warned: Mapping[Problem, str] = MappingProxyType({})
 
     @classmethod
     def of(
