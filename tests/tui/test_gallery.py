@@ -39,6 +39,14 @@ async def test_names_of_many_are_whole_at_80x24(name: str) -> None:
     assert not await aims_missed(name, (80, 24))
 
 
+async def test_no_setting_that_is_explained_is_cut() -> None:
+    drawn = await gallery.draw(
+        gallery.STATES["two-of-three"], "explain", (100, 30), "dark"
+    )
+
+    assert not drawn.measures.cut_beside_room
+
+
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", gallery.STATES)
 async def test_no_state_is_cut_beside_room_at_any_size(name: str) -> None:

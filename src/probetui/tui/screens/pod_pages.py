@@ -45,11 +45,14 @@ class SearchableTextPane(Pane):
         KeyContext.ENTRIES,
     )
     BINDINGS: ClassVar[list[BindingType]] = bindings(*KEY_CONTEXTS)
-    indent = 2
 
-    def __init__(self, view: View, *, is_ascii: bool = False) -> None:
+    def __init__(
+        self, view: View, *, is_ascii: bool = False, wraps: bool = False, indent: int
+    ) -> None:
         super().__init__(id="page", is_ascii=is_ascii)
-        self.viewport: EntryViewport = EntryViewport(self)
+        self.viewport: EntryViewport = EntryViewport(self, fills=lambda _index: True)
+        self.viewport.wraps = wraps
+        self.indent = indent
         self._view = view
         self._heading: Line = EMPTY
         self._lines: Sequence[Line] = ()
@@ -134,6 +137,12 @@ class Page(ABC):
     ABOUT = ""
     """A short description of the page."""
 
+    WRAPS = False
+    """Whether it begins with lines that take as many rows as they need."""
+
+    INDENT = 2
+    """The cells before what does not fit in a line's first row."""
+
     @abstractmethod
     def __init__(self, ui_state: UiState) -> None:
         """Build the page of the current selection."""
@@ -160,7 +169,10 @@ class TextScreen(ActionScreen, inherit_bindings=False):
         super().__init__(ui_state)
         self._page = page(ui_state)
         self._text = SearchableTextPane(
-            ui_state.view_model.view, is_ascii=ui_state.options.ascii
+            ui_state.view_model.view,
+            is_ascii=ui_state.options.ascii,
+            wraps=page.WRAPS,
+            indent=page.INDENT,
         )
         self._reading = ReadingArea(
             ui_state, [self._text], self._heading, self.key_line
@@ -273,6 +285,8 @@ class YamlPage(PodPage):
 class ExplainPage(PodPage):
     """What each probe does to its container, in words and in numbers."""
 
+    WRAPS = True
+    INDENT = 18
     WORD = "explain"
     ABOUT = "what each probe does, and how soon"
 
