@@ -16,12 +16,19 @@ from probetui.engine.snapshot import (
 )
 from probetui.k8s.pod import Container, RestartPolicy
 from probetui.k8s.probe import ExecAction, ProbeType
-from probetui.k8s.runtime import NO_CONTAINER
+from probetui.k8s.runtime import NO_CONTAINER, ContainerID
 from probetui.k8s.service import Service
-from probetui.k8s.status import Running, Waiting
+from probetui.k8s.status import (
+    ContainerStatus,
+    PodPhase,
+    Running,
+    Terminated,
+    Waiting,
+)
 from probetui.kubelet.journal import (
     ExitCause,
     FindingEntry,
+    LastExit,
     Skip,
     StoppingSnapshot,
     TickAction,
@@ -101,6 +108,18 @@ def probing(**fields: Any) -> PodSnapshot:
     shown = pod.containers[0].probes[0]
     probe = replace(shown, probe=replace(shown.probe, **fields))
     return replace(pod, containers=(replace(pod.containers[0], probes=(probe,)),))
+
+
+def ended_pod(*, exit_code: int, by: ExitCause, reason: str = "") -> PodSnapshot:
+    """Return the demo after it has ended for good."""
+    at = NOW - 7 * _SECOND
+    last_exit = LastExit(at, exit_code, by, "Completed", False, ContainerID("a"))
+    ended = ContainerStatus("app", state=Terminated(exit_code, finished_at=at))
+    container = {"status": ended, "last_exit": last_exit}
+    pod = demo("|s", worker_alive=False, container=container)
+    status = replace(pod.status, phase=PodPhase.FAILED, reason=reason)
+    own = replace(pod.pod, restart_policy=RestartPolicy.NEVER)
+    return replace(pod, pod=own, status=status)
 
 
 def test_the_card_begins_with_the_verdict_and_ends_with_the_handler() -> None:
@@ -295,6 +314,30 @@ def test_nothing_is_lost_in_ascii() -> None:
             "container not created yet",
             Tone.WAITING,
             id="no worker",
+        ),
+        pytest.param(
+            ended_pod(exit_code=0, by=ExitCause.LIVENESS),
+            "COMPLETED",
+            "",
+            "killed by probe (0) 08:21:00, 7s ago; no restart:",
+            Tone.WAITING,
+            id="ended by its probe, with 0",
+        ),
+        pytest.param(
+            ended_pod(exit_code=1, by=ExitCause.ITSELF),
+            "EXITED 1",
+            "",
+            "ended 08:21:00, 7s ago; no restart: restartPolicy Never",
+            Tone.KILL,
+            id="ended by itself, with 1",
+        ),
+        pytest.param(
+            ended_pod(exit_code=0, by=ExitCause.ITSELF, reason="Evicted"),
+            "FAILED",
+            "",
+            "ended 08:21:00, 7s ago; pod failed: Evicted",
+            Tone.KILL,
+            id="its pod failed as a whole",
         ),
         pytest.param(
             demo("|", next_tick_at=NOW + _SECOND),

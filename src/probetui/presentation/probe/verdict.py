@@ -25,12 +25,23 @@ from probetui.durations import format_age, format_countdown
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot, ProbeSnapshot
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ExecAction, ProbeType
-from probetui.k8s.status import ContainerStatus, Running, Terminated, Waiting
-from probetui.kubelet.journal import PROBE_CAUSES, Skip
+from probetui.k8s.status import (
+    ContainerStatus,
+    PodPhase,
+    Running,
+    Terminated,
+    Waiting,
+)
+from probetui.kubelet.journal import PROBE_CAUSES, ExitCause, Skip
 from probetui.kubelet.kuberuntime.grace_period import GracePeriod
+from probetui.kubelet.kuberuntime.restart import (
+    effective_restart_policy,
+    is_restarted_after,
+)
 from probetui.kubelet.outcome import Result
 from probetui.kubelet.prober.prober import MAX_PROBE_RETRIES
 from probetui.presentation.container.back_off import range_of_wait
+from probetui.presentation.container.exits import format_exit_cell
 from probetui.presentation.container.status_lines import format_waiting, unprobed_text
 from probetui.presentation.container.table import WAITING_IN_TROUBLE
 from probetui.presentation.outlook import (
@@ -92,6 +103,9 @@ WORDS = (
     "DELAYED",
     "WAITING",
     "DOWN",
+    "COMPLETED",
+    "EXITED 255",
+    "FAILED",
     "NOT PROBED",
     "NO PROBE",
 )
@@ -126,13 +140,13 @@ def unprobed_verdict(
     pod: PodSnapshot, container: ContainerSnapshot, view: View, width: int
 ) -> ProbeVerdict:
     """Return the verdict on a container without probes."""
-    wait = wait_verdict(container, view, width)
+    wait = wait_verdict(container, view, width) or _ended(pod, container, view)
     if wait is not None:
         return wait
     match container.status:
         case ContainerStatus(state=Waiting(reason)) if reason in WAITING_IN_TROUBLE:
             tone = Tone.KILL
-        case ContainerStatus(state=Running() | Terminated()):
+        case ContainerStatus(state=Running()):
             why = unprobed_text(pod, container)
             return ProbeVerdict("NO PROBE", Tone.WAITING, why)
         case _:
@@ -185,6 +199,59 @@ def wait_verdict(
     return None
 
 
+def _ended(
+    pod: PodSnapshot, container: ContainerSnapshot, view: View
+) -> ProbeVerdict | None:
+    """Return the verdict on a container that has exited, None on any other.
+
+    Of a pod that failed as a whole, such as an evicted one, it is that of the pod.
+    """
+    status = container.status
+    state = None if status is None else status.state
+    exited = state if isinstance(state, Terminated) else None
+    has_failed = pod.status.phase is PodPhase.FAILED and pod.status.reason
+    if isinstance(state, Running) or not (exited or has_failed):
+        return None
+    parts = []
+    if exited is not None:
+        parts.append(_exit_of(exited, container, view))
+    if has_failed:
+        parts.append(f"pod failed: {view.safe(pod.status.reason)}")
+        return ProbeVerdict("FAILED", Tone.KILL, "; ".join(parts))
+    assert exited is not None  # noqa: S101  # without it only a failed pod has ended
+    parts.append(_after_exit(pod, container, exited.exit_code))
+    word = f"EXITED {exited.exit_code}" if exited.exit_code else "COMPLETED"
+    tone = Tone.KILL if exited.exit_code else Tone.WAITING
+    return ProbeVerdict(word, tone, "; ".join(parts))
+
+
+def _exit_of(exited: Terminated, container: ContainerSnapshot, view: View) -> str:
+    """Return who ended an instance, if it did not exit by itself, and when."""
+    last = container.last_exit
+    by_itself = last is None or last.by is ExitCause.ITSELF
+    words = "ended" if last is None or by_itself else format_exit_cell(last)
+    # A status has whole seconds.
+    at = exited.finished_at if last is None else last.at
+    if at is None:
+        return words
+    age = format_age(max(view.now - at, timedelta()))
+    return f"{words} {view.times.clock(at)}, {age} ago"
+
+
+def _after_exit(pod: PodSnapshot, container: ContainerSnapshot, exit_code: int) -> str:
+    """Return what follows an exit, or why nothing does."""
+    is_init = container.is_init and not container.container.is_sidecar
+    if is_init and not exit_code:
+        return "it succeeded, as an init container must"
+    is_restarted = is_restarted_after(pod.pod, container.container, exit_code)
+    if is_restarted and not pod.status.phase.is_terminal:
+        return "the restart comes next"
+    if is_restarted:
+        return f"the pod has {str(pod.status.phase).lower()}: no restart"
+    policy = effective_restart_policy(pod.pod, container.container)
+    return f"no restart: restartPolicy {policy}"
+
+
 def _stopping(container: ContainerSnapshot, view: View, width: int) -> ProbeVerdict:
     stopping = container.stopping
     assert stopping is not None  # noqa: S101  # the caller's condition
@@ -230,7 +297,7 @@ def _idle(
     if is_startup_done(probe):
         return ProbeVerdict("DONE", Tone.CALM, "startup succeeded: not probed again")
     if not probe.worker_alive:
-        return ProbeVerdict(
+        return _ended(pod, container, view) or ProbeVerdict(
             "NOT PROBED", Tone.WAITING, _why_not_running(pod, container, view)
         )
     is_running = container.status is not None and isinstance(
