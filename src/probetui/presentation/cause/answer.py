@@ -21,8 +21,17 @@ from probetui.presentation.cause.predicates import (
     stop_clause,
 )
 from probetui.presentation.container.evidence import hook_sentences
+from probetui.presentation.cause.probe_failure import failure_clause
 from probetui.presentation.outlook import outlook_sentences
-from probetui.presentation.text.spans import Line, Role, Span, line, muted, strong
+from probetui.presentation.text.spans import (
+    EMPTY,
+    Line,
+    Role,
+    Span,
+    line,
+    muted,
+    strong,
+)
 from probetui.presentation.text.view import View
 from probetui.presentation.tick.why import Explanation
 
@@ -197,12 +206,23 @@ def chain_lines(answer: WhyAnswer, name: str, view: View) -> list[Line]:
 
 
 def root_line(answer: WhyAnswer, name: str, view: View) -> Line:
-    """Return the root of the chain of causes, which says most where only one fits."""
+    """Return the root of the chain of causes, which says most where only one fits.
+
+    What a probe printed stands above it, so what that means takes its place, or else
+    what it brought about; empty if nothing is left to say.
+    """
     words = Words(view)
     head, *others = answer.now.chain
     if not others:
         return line(strong(name), f" {predicate(head, words)}")
-    reason = _reason(others[-1], head, words)
+    root = others.pop()
+    if root.kind in _OF_PROBES and root.evidence.failure is not None:
+        if clause := failure_clause(root.evidence.failure, view):
+            return line(Span("hint ", Role.ACCENT), strong(clause))
+        if not others:
+            return EMPTY
+        root = others.pop()
+    reason = _reason(root, head, words)
     return line(f"{reason[:1].upper()}{reason[1:]}")
 
 

@@ -31,18 +31,21 @@ from probetui.presentation.text.spans import (
     line,
     muted,
     strong,
+    text_of,
 )
 from probetui.tui.messages import InstantRequested, ProbeRequested
 from probetui.tui.panes.lane_view import LaneView
 from probetui.tui.panes.subject_panes import SubjectPage, SubjectPane
 from probetui.tui.styled_text import StyledLine, styled_line
 
-_OUTPUT = 1
-LEAST_OF_PROBES = 2 + _OUTPUT
-"""Rows besides one for each probe: the frame's, and what was printed last."""
+LEAST_OF_PROBES = 2
+"""Rows besides one for each probe: the frame's."""
 
 PLOT_ROWS = 5
 """Rows of the plot, which is drawn where there are so many to spare."""
+
+_LATENCY = 26
+"""The cells that the headline keeps free beside what was printed."""
 
 MOST_PLOT_ROWS = 12
 LATENCY_ROWS = 3
@@ -68,7 +71,7 @@ class LanesPage(SubjectPage):
 
     def _is_plot(self, pane: SubjectPane) -> bool:
         """Return whether the plot of the chosen probe is all that there is to draw."""
-        return not self.has_lanes and pane.inner_height - _OUTPUT >= PLOT_ROWS
+        return not self.has_lanes and pane.inner_height >= PLOT_ROWS
 
     def badge(self, subject: Subject) -> Line:
         del subject  # it is of the axis only
@@ -81,11 +84,8 @@ class LanesPage(SubjectPage):
         shown, probes = self.lane_view, subject.container.probes
         if shown is None or not probes:
             return [styled_line(line(muted("The container has no probe.")))]
-        output = last_output_lines(subject, pane.view, _OUTPUT)
         taken = (0 if self._is_plot(pane) else len(probes)) + PLOT_ROWS
-        has_room = pane.inner_height - taken > _OUTPUT
-        whole = pane.broken(output, LABEL)[: pane.inner_height - taken]
-        last = whole if has_room else [styled_line(row) for row in output]
+        last = _more_output(subject, pane)[: max(pane.inner_height - taken, 0)]
         cells = shown.cells(subject.pod, subject.container).probes
         rows: list[Line] = []
         self._rows_of = []
@@ -125,6 +125,13 @@ class LanesPage(SubjectPage):
         if cell < 0:
             return ProbeRequested(self._rows_of[row])
         return InstantRequested(shown.axis.end_of(cell), self._rows_of[row])
+
+
+def _more_output(subject: Subject, pane: SubjectPane) -> list[StyledLine]:
+    """Return what was printed last, if the headline has only a part of it."""
+    output = last_output_lines(subject, pane.view, pane.inner_height)
+    is_whole = all(len(text_of(row)) <= pane.row_width - _LATENCY for row in output)
+    return [] if len(output) == 1 and is_whole else pane.broken(output, LABEL)
 
 
 def _with_lane(

@@ -172,7 +172,8 @@ def chain_about(subject: Subject, view_model: ViewModel, room: int) -> Sequence[
     name = container_title(subject, view)
     if room > 1:
         return chain_lines(answer, name, view)
-    return () if is_well(answer) else [root_line(answer, name, view)]
+    root = EMPTY if is_well(answer) else root_line(answer, name, view)
+    return [root] if root else ()
 
 
 def _lines(explanations: Sequence[Explanation]) -> Iterator[Line]:
