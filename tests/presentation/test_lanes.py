@@ -7,7 +7,9 @@ wait, `=` the range of a restart, `|` a start.
 
 from __future__ import annotations
 
+import importlib
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -15,6 +17,7 @@ from msgspec.structs import replace
 from probetui.analysis.lanes import (
     MOST_LATENCIES,
     CellKind,
+    ContainerLanes,
     LaneAxis,
     LaneCell,
     Lanes,
@@ -35,6 +38,9 @@ from probetui.presentation.lanes import (
 from probetui.presentation.text.spans import Role, text_of
 from tests.ticks import NOW, changed_tick, demo_ticks
 from tests.tui.history_scenes import steady, stopping, waiting
+
+# Imported by name: beside the module that it imports is a folder of the same name.
+gallery: Any = importlib.import_module("tools.gallery")
 
 WIDTH = 40
 
@@ -264,3 +270,32 @@ def test_of_several_latencies_in_a_cell_the_longest_is_drawn() -> None:
     slowest = slowest_probes(known, axis, 1)
 
     assert [cell for cell in slowest if cell] == [LatencyCell(0.5, is_failure=False)]
+
+
+def without_ticks(lanes: ContainerLanes) -> list[list[LaneCell]]:
+    """Return all cells; those drawn anew only assume where equal ticks have been."""
+    return [
+        [replace(cell, is_tick=False) for cell in cells]
+        for cells in (lanes.container, *lanes.probes)
+    ]
+
+
+@pytest.mark.parametrize("cell_seconds", [0.5, 2, 5])
+@pytest.mark.parametrize("pods", ["shop", "flapping", "errored"])
+def test_cells_that_are_kept_are_those_that_would_be_drawn(
+    pods: str, cell_seconds: float
+) -> None:
+    session = gallery.session_of(pods)
+    kept, read = Lanes(), 0
+    for _ in range(150):
+        session.run_for(timedelta(seconds=0.9))
+        fresh = Lanes()
+        kept.add_entries(session.journal[read:])
+        fresh.add_entries(session.journal)
+        read = len(session.journal)
+        snapshot = session.snapshot
+        axis = LaneAxis.around(snapshot.taken_at, cell_seconds, WIDTH)
+        for pod in snapshot.pods:
+            for container in pod.containers:
+                of = axis, snapshot, pod, container
+                assert without_ticks(kept.cells(*of)) == without_ticks(fresh.cells(*of))

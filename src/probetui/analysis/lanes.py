@@ -217,6 +217,11 @@ class LaneAxis(Struct, frozen=True):
         """Return the instant at which a cell begins."""
         return self.start + index * self.cell_seconds
 
+    def since(self, index: int) -> LaneAxis:
+        """Return the part of the axis that begins with a cell."""
+        width = self.width - index
+        return LaneAxis(self.begin(index), self.cell_seconds, width, self.now)
+
 
 def fitting_cell_seconds(span_seconds: float, width: int) -> float:
     """Return the shortest length of a cell with which a span fits before now."""
@@ -448,6 +453,11 @@ class ContainerLane:
             self._step(at.timestamp(), _Life.ENDED)
 
     @property
+    def token(self) -> object:
+        """Changes with every step, and with what the last one is taken to be."""
+        return self.first, self.last, len(self._steps), self._life
+
+    @property
     def turns(self) -> list[float]:
         """The instants at which it started, began to stop, or ended."""
         return [step.at for step in self._steps if step.life is not _Life.WAITING]
@@ -540,11 +550,37 @@ class ContainerLanes(Struct, frozen=True):
     probes: Sequence[Sequence[LaneCell]]
 
 
+class _Drawn(Struct, frozen=True, gc=False):
+    """The cells of a container as they were drawn last.
+
+    Those before `until` stay as they are, for as long as `steps` does: no tick comes
+    before one that has come.
+    """
+
+    axis: LaneAxis
+    steps: object
+    probes: Sequence[ProbeKey]
+    until: float
+    lanes: ContainerLanes
+
+    def finished(self, axis: LaneAxis) -> ContainerLanes | None:
+        """Return the first cells of an axis that need not be drawn again, or None."""
+        before, start = self.axis, self.axis.index(axis.start)
+        end = min(before.index(self.until), before.now_index, start + axis.width)
+        if before.cell_seconds != axis.cell_seconds or not 0 <= start < end:
+            return None
+        lanes = self.lanes
+        return ContainerLanes(
+            lanes.container[start:end], [cells[start:end] for cells in lanes.probes]
+        )
+
+
 class Lanes(Struct):
     """The lanes of a session; its owner adds every entry once, in order."""
 
     _probes: dict[ProbeKey, ProbeLane] = field(default_factory=dict)
     _containers: dict[tuple[str, str], ContainerLane] = field(default_factory=dict)
+    _drawn: dict[tuple[str, str], _Drawn] = field(default_factory=dict)
 
     def add_entries(self, entries: Iterable[JournalEntry]) -> None:
         """Add what concerns ticks and lives of containers."""
@@ -609,6 +645,41 @@ class Lanes(Struct):
         container: ContainerSnapshot,
     ) -> ContainerLanes:
         """Return the lanes of a container and of its probes, the future included."""
+        place = pod.pod.uid, container.container.name
+        steps = self._container(*place).token
+        keys = [probe.key for probe in container.probes]
+        drawn = self._drawn.get(place)
+        finished = None
+        if drawn is not None and (drawn.steps, drawn.probes) == (steps, keys):
+            finished = drawn.finished(axis)
+        if finished is None:
+            lanes = self._draw(axis, snapshot, pod, container)
+        else:
+            rest = axis.since(len(finished.container))
+            new = self._draw(rest, snapshot, pod, container)
+            lanes = ContainerLanes(
+                [*finished.container, *new.container],
+                [
+                    [*before, *after]
+                    for before, after in zip(finished.probes, new.probes, strict=True)
+                ],
+            )
+        ticks = [
+            axis.now if probe.next_tick_at is None else self._probe(probe.key).last
+            for probe in container.probes
+        ]
+        until = min((at or 0.0 for at in ticks), default=0.0)
+        self._drawn[place] = _Drawn(axis, steps, keys, until, lanes)
+        return lanes
+
+    def _draw(
+        self,
+        axis: LaneAxis,
+        snapshot: Snapshot,
+        pod: PodSnapshot,
+        container: ContainerSnapshot,
+    ) -> ContainerLanes:
+        """Draw all cells of an axis."""
         place = pod.pod.uid, container.container.name
         past = [self._probe(probe.key).cells(axis) for probe in container.probes]
         own = self._container(*place).cells(axis, _joined(past) if past else [])

@@ -113,7 +113,9 @@ def probing(**fields: Any) -> PodSnapshot:
 def ended_pod(*, exit_code: int, by: ExitCause, reason: str = "") -> PodSnapshot:
     """Return the demo after it has ended for good."""
     at = NOW - 7 * _SECOND
-    last_exit = LastExit(at, exit_code, by, "Completed", False, ContainerID("a"))
+    last_exit = LastExit(
+        at, exit_code, by, "Completed", oom_killed=False, container_id=ContainerID("a")
+    )
     ended = ContainerStatus("app", state=Terminated(exit_code, finished_at=at))
     container = {"status": ended, "last_exit": last_exit}
     pod = demo("|s", worker_alive=False, container=container)

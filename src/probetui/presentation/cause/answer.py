@@ -20,8 +20,8 @@ from probetui.presentation.cause.predicates import (
     pull_secret_clause,
     stop_clause,
 )
-from probetui.presentation.container.evidence import hook_sentences
 from probetui.presentation.cause.probe_failure import failure_clause
+from probetui.presentation.container.evidence import hook_sentences
 from probetui.presentation.outlook import outlook_sentences
 from probetui.presentation.text.spans import (
     EMPTY,

@@ -181,6 +181,7 @@ def container_cells(
     *,
     state_room: int = ROOM_FOR_STATES,
     probe_rooms: tuple[int, ...] = (CELLS,) * len(PROBE_TYPES),
+    has_probes: bool = True,
 ) -> ContainerCells:
     """Return a container's row.
 
@@ -190,6 +191,7 @@ def container_cells(
         view: how it is shown.
         state_room: the width of its state, in cells.
         probe_rooms: the widths of its liveness, readiness and startup probe.
+        has_probes: whether their cells are shown; there are none otherwise.
     """
     status = container.status
     restarts = status.restart_count if status else 0
@@ -204,6 +206,7 @@ def container_cells(
                 probe_of(container, probe_type), view, is_over=is_over, room=room
             )
             for probe_type, room in zip(PROBE_TYPES, probe_rooms, strict=True)
+            if has_probes
         ),
         line(_next(container, view)),
         line(_last_exit(container)),

@@ -198,6 +198,7 @@ class ContainerRows(Struct, frozen=True):
             self.view,
             state_room=widths["STATE"],
             probe_rooms=tuple(widths.get(column.heading, 0) for column in _PROBES),
+            has_probes=self.lane_view is None,
         )
         tag = f" {cells.kind}" if cells.kind else ""
         warning = f" {self.view.marks.warning}" if pod.pod.uid in self.warned else ""

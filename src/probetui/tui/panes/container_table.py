@@ -30,6 +30,7 @@ from probetui.presentation.container.table import (
     pod_names,
     state,
 )
+from probetui.presentation.per_pod import PerPod
 from probetui.presentation.pod import condition_lines
 from probetui.presentation.text.filters import Filter, no_match_text
 from probetui.presentation.text.spans import (
@@ -109,6 +110,37 @@ class _Unfolding(Struct):
         return self.has_room and _has_several(container) if wanted is None else wanted
 
 
+class _KnownRows(Struct):
+    """The rows as drawn last, each with the snapshot of its pod.
+
+    `rows` draws them, made of `parts`; `token` is equal where they need not be drawn
+    again.
+    """
+
+    shown: dict[tuple[ListLine, bool], tuple[object, StyledLine]] = field(
+        default_factory=dict
+    )
+    rows: ContainerRows | None = None
+    parts: Sequence[object] = ()
+    token: object = None
+
+    def forget(self) -> None:
+        """Clear the cache if the view, the width or the names have changed."""
+        rows = self.rows
+        if rows is None:
+            return
+        token: object = (rows, rows.view.token)
+        if (lanes := rows.lane_view) is not None:
+            # Times beside lanes are in whole seconds, those of the view in parts.
+            times = replace(rows.view.times, now=rows.view.times.started_at)
+            view = replace(rows.view, times=times)
+            other = replace(rows, view=view, lane_view=None)
+            token = (lanes.token, other, view.token)
+        if token != self.token:
+            self.token = token
+            self.shown.clear()
+
+
 class _ContainerViewport(ListViewport):
     """The rows of the list; the cursor is on the selected one, if that is listed."""
 
@@ -162,9 +194,7 @@ class ContainerTable(Pane):
         self._layout: tuple[Filter, ContainerPlaces, object] | None = None
         self._sorter = ContainerSorter()
         self._hands_on: Timer | None = None
-        self._rows_token: object = None
-        self._known_rows: dict[tuple[ListLine, bool], tuple[object, StyledLine]] = {}
-        """The rows as drawn last, each with the snapshot of its pod."""
+        self._known_rows = _KnownRows()
         self._laid_out: list[Pod] = []
         self._selected: ContainerKey | None = None
         self._selected_name: tuple[str, str] | None = None
@@ -190,6 +220,7 @@ class ContainerTable(Pane):
         self.chosen_probe: ProbeType | None = None
         """The probe whose row has the cursor, None if a container's has it."""
         self._unfolding = _Unfolding()
+        self._more_rows = PerPod(_probe_rows_of)
 
     @property
     def chosen_key(self) -> ContainerKey | None:
@@ -331,13 +362,7 @@ class ContainerTable(Pane):
     @property
     def rows_unfolded(self) -> int:
         """The number of rows if all containers of several probes are unfolded."""
-        several = (
-            len(container.probes)
-            for pod in self._pods
-            for container in pod.containers
-            if _has_several(container)
-        )
-        return self._total + sum(several)
+        return self._total + sum(self._more_rows.of(self._pods))
 
     @property
     def listed_rows(self) -> int:
@@ -442,8 +467,7 @@ class ContainerTable(Pane):
         is_selected = (
             entry.key == self._selected and self._probe_of(entry) is self.chosen_probe
         )
-        self._forget_rows(rows)
-        known = self._known_rows.get((entry, is_selected))
+        known = self._known_rows.shown.get((entry, is_selected))
         if known is not None and known[0] is pod:
             return known[1]
         if entry.probe_index is None:
@@ -452,7 +476,7 @@ class ContainerTable(Pane):
             shown = rows.of_probe(
                 pod, container, entry.probe_index, is_selected=is_selected
             )
-        self._known_rows[entry, is_selected] = pod, shown
+        self._known_rows.shown[entry, is_selected] = pod, shown
         return shown
 
     def on_click(self, event: Click) -> None:
@@ -522,7 +546,8 @@ class ContainerTable(Pane):
 
     @property
     def _rows(self) -> ContainerRows:
-        return ContainerRows(
+        """How rows are drawn; forgets those that would be drawn in another way."""
+        parts = (
             self._view,
             self._names,
             self.inner_width,
@@ -532,13 +557,11 @@ class ContainerTable(Pane):
             self.lane_view,
             self.warned,
         )
-
-    def _forget_rows(self, rows: ContainerRows) -> None:
-        """Clear the cache of rows if the view, the width or the names have changed."""
-        token = (rows, rows.view.token)
-        if token != self._rows_token:
-            self._rows_token = token
-            self._known_rows.clear()
+        known = self._known_rows
+        if known.rows is None or not all(map(is_, parts, known.parts)):
+            known.parts, known.rows = parts, ContainerRows(*parts)
+            known.forget()
+        return known.rows
 
     def _conditions(self) -> Sequence[StyledLine]:
         """Return the conditions of all pods, else of the selected one, if they fit."""
@@ -781,6 +804,12 @@ class ContainerTable(Pane):
 def _shortened(condition: StyledLine, width: int) -> StyledLine:
     """Return a line without its last part, the reason, if the line does not fit."""
     return condition if cells(condition) <= width else condition[:-1]
+
+
+def _probe_rows_of(pod: PodSnapshot) -> int:
+    """Return how many rows of probes a pod's containers of several have."""
+    several = filter(_has_several, pod.containers)
+    return sum(len(container.probes) for container in several)
 
 
 def _has_several(container: ContainerSnapshot) -> bool:

@@ -16,6 +16,9 @@ from probetui.presentation.text.view import View
 _CELLS_PER_PERIOD = 4
 """Cells from one tick to the next of the quickest probe, where there are such cells."""
 
+_SECONDS_SHOWN = 1
+"""Ages of states are in whole seconds."""
+
 
 def default_cell_seconds(shortest_period: int) -> float:
     """Return the time of a cell with which the quickest probe has room to be seen.
@@ -72,6 +75,20 @@ class LaneView(Struct, frozen=True):
         word, since = life
         age = format_age(timedelta(seconds=self.at.timestamp() - since))
         return past_state(word, age)
+
+    @property
+    def token(self) -> object:
+        """A cache key for rows: equal where those of an unchanged pod are."""
+        axis = self.axis
+        return (
+            axis.start,
+            axis.cell_seconds,
+            axis.width,
+            axis.now_index,
+            axis.now // _SECONDS_SHOWN,
+            self.snapshot.is_paused,
+            self.at,
+        )
 
     @property
     def cursor(self) -> int | None:

@@ -463,9 +463,10 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         """Size the list by its rows, within limits; events get the rest."""
         few = self._containers.total <= FEW
         self.set_class(few, "-few", update=self._is_styled)
-        instances = most_instances(self.ui_state.view_model.snapshot.pods)
-        rows = grid_rows(self.app.size.height, self._containers.total, instances)
-        if self._has_lanes:
+        if not self._has_lanes:
+            instances = most_instances(self.ui_state.view_model.snapshot.pods)
+            rows = grid_rows(self.app.size.height, self._containers.total, instances)
+        else:
             layout = self._lane_rows()
             rows = layout.heights
             is_full = not layout.has_probes
