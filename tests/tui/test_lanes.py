@@ -330,10 +330,10 @@ async def test_why_is_the_chain_of_causes_with_what_comes_next_below() -> None:
     assert chain[3].startswith("08:21:05.1  second failure in a row")
 
 
-async def test_on_one_row_why_is_the_root_of_the_chain() -> None:
+async def test_on_one_row_why_does_not_repeat_what_the_probe_printed() -> None:
     (row,) = await why_of(steady(), (80, 24))
 
-    assert row.startswith("Why  The probe gave exit 1 after 34ms, output: cat:")
+    assert row.startswith("Why  08:21:05.1  second failure in a row; 3 are needed")
 
 
 async def test_on_one_row_a_well_container_has_its_last_tick() -> None:

@@ -56,8 +56,7 @@ def explain_pod(pod: Pod, view: View) -> Iterator[str]:
             yield f"{_INDENT}no probe: {_unprobed(pod, container)}"
         for probe_type, probe in probes:
             yield f"{_INDENT}{probe_type.lower()}  {format_handler(probe, view)}"
-            timing = timing_of(pod, container, probe_type, view.rules)
-            for label, text in _rows(pod, container, probe_type, timing, view):
+            for label, text in setting_rows(pod, container, probe_type, view):
                 yield f"{_INDENT}  {label:<{_LABEL}} {text}"
 
 
@@ -121,13 +120,11 @@ def _probes(container: Container) -> Iterator[tuple[ProbeType, Probe]]:
             yield probe_type, probe
 
 
-def _rows(
-    pod: Pod,
-    container: Container,
-    probe_type: ProbeType,
-    timing: ProbeTiming,
-    view: View,
+def setting_rows(
+    pod: Pod, container: Container, probe_type: ProbeType, view: View
 ) -> Iterator[tuple[str, str]]:
+    """Yield the settings of a probe, and what it does how soon, with their labels."""
+    timing = timing_of(pod, container, probe_type, view.rules)
     probe, rules = container.probe(probe_type), view.rules
     assert probe is not None  # noqa: S101  # the caller's condition
     yield "settings", format_timing(probe)

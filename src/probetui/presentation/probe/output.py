@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from probetui.analysis.timeline import Timeline
 from probetui.engine.snapshot import ProbeSnapshot
 from probetui.kubelet.journal import TickEntry
 from probetui.kubelet.outcome import Attempt, HTTPAnswer
@@ -71,10 +72,22 @@ def _answer(answer: HTTPAnswer, view: View) -> Iterator[Line]:
 _MARGIN = "  "
 
 
-def output_blocks(probe: ProbeSnapshot, view: View) -> Iterator[Line]:
-    """Yield every run of a probe that is in sight, the newest first."""
-    for tick in reversed(probe.history):
-        if tick.attempts:
+_MOST_TICKS_BACK = 50
+
+
+def output_blocks(
+    probe: ProbeSnapshot, view: View, timeline: Timeline | None = None
+) -> Iterator[Line]:
+    """Yield every run of a probe that is in sight, the newest first.
+
+    The snapshot of a probe without a worker has none; its timeline has.
+    """
+    ticks: Iterable[TickEntry | None] = reversed(probe.history)
+    if not probe.history and timeline is not None:
+        newest = timeline.indexes[-_MOST_TICKS_BACK:]
+        ticks = (timeline.tick(index) for index in reversed(newest))
+    for tick in ticks:
+        if tick is not None and tick.attempts:
             yield from output_block(tick, view)
 
 

@@ -294,7 +294,14 @@ class ContainerTable(Pane):
 
     @property
     def _cell_seconds(self) -> float:
-        return self._wanted_cell_seconds or default_cell_seconds(self._shortest_period)
+        if self._wanted_cell_seconds is not None:
+            return self._wanted_cell_seconds
+        times = self._view.times
+        return default_cell_seconds(
+            self._shortest_period,
+            (times.now - times.started_at).total_seconds(),
+            self.inner_width - lane_indent(self.inner_width, self._listed),
+        )
 
     def is_unfolded(self, pod: PodSnapshot, container: ContainerSnapshot) -> bool:
         """Return whether a container has a row for each of its probes."""

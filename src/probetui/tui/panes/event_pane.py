@@ -106,7 +106,9 @@ class EventPane(Pane):
         """Whether rows name their object; off if it is always the same."""
         self._token: object = None
         self.faults_only = False
-        self.shows_state = detail is not None
+        self._wants_state = True if detail is not None else None
+        """Whether status changes are shown; None shows them as long as all rows fit."""
+        self._has_room_for_state = True
         self.is_cluster_only = False
         """Whether only a cluster's events are shown, each in a row of its own."""
         self.pod_uid = ""
@@ -118,6 +120,13 @@ class EventPane(Pane):
         """When an image that could not be pulled may be pulled again."""
         self._source: EventLineBuffer | None = None
         self._read = 0
+
+    @property
+    def shows_state(self) -> bool:
+        """Whether status changes are shown."""
+        if self._wants_state is None:
+            return self._has_room_for_state
+        return self._wants_state
 
     @property
     def is_marked(self) -> bool:
@@ -172,7 +181,23 @@ class EventPane(Pane):
             self._count(self._kept(0))
         self._take_rows()
         self.viewport.add_newest(added)
+        self._hide_what_has_no_room()
         self.viewport.show()
+
+    def on_resize(self) -> None:
+        if not self._has_room_for_state:
+            self._has_room_for_state = True
+            self._select_again()
+        self._hide_what_has_no_room()
+        super().on_resize()
+
+    def _hide_what_has_no_room(self) -> None:
+        """Hide status changes for good once not all rows fit any more."""
+        is_shown = self._wants_state is None and self._has_room_for_state
+        rows = len(self._story.rows)
+        if is_shown and self.size.height and rows > self.visible_rows:
+            self._has_room_for_state = False
+            self._select_again()
 
     def _take_rows(self) -> None:
         """Take the rows that the filter keeps; those in sight stay where they are."""
@@ -224,6 +249,7 @@ class EventPane(Pane):
     def forget(self) -> None:
         """Remove all lines."""
         self._all, self._story = EventLineBuffer(), Story()
+        self._has_room_for_state = True
         self._rows, self._state_lines = (), 0
 
     def show_pod(self, pod_uid: str, name: str = "") -> None:
@@ -384,7 +410,7 @@ class EventPane(Pane):
         self._select_again()
 
     def action_state_lines(self) -> None:
-        self.shows_state = not self.shows_state
+        self._wants_state = not self.shows_state
         self._select_again()
 
     def _can_be_full(self, index: int) -> bool:

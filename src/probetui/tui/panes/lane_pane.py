@@ -64,6 +64,9 @@ class LanesPage(SubjectPage):
 
     def title(self, pane: SubjectPane) -> Line:
         subject = pane.subject
+        if subject is not None and self._shows_waits(subject, pane):
+            name = container_title(subject, pane.view)
+            return line(strong(f"Lives of {name}"), muted("  and the waits after them"))
         if subject is None or subject.probe is None or not self._is_plot(pane):
             return line(strong("Probes"))
         kind = subject.probe.key.probe_type.lower()
@@ -73,22 +76,40 @@ class LanesPage(SubjectPage):
         """Return whether the plot of the chosen probe is all that there is to draw."""
         return not self.has_lanes and pane.inner_height >= PLOT_ROWS
 
+    def _shows_waits(self, subject: Subject, pane: SubjectPane) -> bool:
+        """Return whether the waits between lives say more than lanes of probes.
+
+        They do in a back-off, in which nothing is probed.
+        """
+        if not subject.container.probes:
+            return True
+        backoff = subject.container.backoff
+        is_waiting = backoff is not None and backoff.until is not None
+        return is_waiting and subject.cursor is None and self._is_plot(pane)
+
     def badge(self, subject: Subject) -> Line:
-        del subject  # it is of the axis only
         shown = self.lane_view
-        if shown is None:
+        if shown is None or not subject.container.probes:
             return EMPTY
         return line(muted(f"{shown.axis.cell_seconds:g}s per cell, - + change it"))
 
     def rows(self, subject: Subject, pane: SubjectPane) -> Sequence[StyledLine]:
         shown, probes = self.lane_view, subject.container.probes
-        if shown is None or not probes:
-            return [styled_line(line(muted("The container has no probe.")))]
+        self._rows_of = []
+        if self._shows_waits(subject, pane):
+            # Late: few containers are restarted before the first screen.
+            from probetui.presentation.container.waits import (  # noqa: PLC0415
+                waits_lines,
+            )
+
+            size = pane.row_width, pane.inner_height
+            return [*map(styled_line, waits_lines(subject, pane.view, *size))]
+        if shown is None:
+            return []
         taken = (0 if self._is_plot(pane) else len(probes)) + PLOT_ROWS
         last = _more_output(subject, pane)[: max(pane.inner_height - taken, 0)]
         cells = shown.cells(subject.pod, subject.container).probes
         rows: list[Line] = []
-        self._rows_of = []
         for probe, lane in zip(probes, cells, strict=True):
             is_chosen = subject.probe is not None and probe.key == subject.probe.key
             if self._is_plot(pane):

@@ -6,7 +6,13 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct, field
 
-from probetui.analysis.lanes import CELL_SECONDS, ContainerLanes, LaneAxis, Lanes
+from probetui.analysis.lanes import (
+    CELL_SECONDS,
+    ContainerLanes,
+    LaneAxis,
+    Lanes,
+    fitting_cell_seconds,
+)
 from probetui.durations import format_age
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot, Snapshot
 from probetui.presentation.lanes import LaneMarks, lane_marks, past_state
@@ -20,17 +26,22 @@ _SECONDS_SHOWN = 1
 """Ages of states are in whole seconds."""
 
 
-def default_cell_seconds(shortest_period: int) -> float:
+def default_cell_seconds(shortest_period: int, session: float, width: int) -> float:
     """Return the time of a cell with which the quickest probe has room to be seen.
+
+    It is shorter where all that there has been fits before now.
 
     Args:
         shortest_period: the period of that probe, in seconds.
+        session: how long the session has lasted, in seconds.
+        width: the cells of a lane.
     """
     wanted = shortest_period / _CELLS_PER_PERIOD
-    return max(
+    most = max(
         (seconds for seconds in CELL_SECONDS if seconds <= wanted),
         default=CELL_SECONDS[0],
     )
+    return min(most, fitting_cell_seconds(session, width))
 
 
 def other_cell_seconds(cell_seconds: float, step: int) -> float:

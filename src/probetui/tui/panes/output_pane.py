@@ -115,13 +115,15 @@ class OutputPane(Pane):
         return self.broken(self._outputs(room), _OUTPUT_INDENT)[:room]
 
     def _outputs(self, room: int) -> list[Line]:
-        probe = self._subject.probe if self._subject is not None else None
-        if probe is None:
+        subject = self._subject
+        probe = None if subject is None else subject.probe
+        if subject is None or probe is None:
             return [] if self._has_log else [line(muted("The container has no probe."))]
         # Imported late: on most terminals this pane does not fit.
         from probetui.presentation.probe.output import output_blocks  # noqa: PLC0415
 
-        shown = list(islice(output_blocks(probe, self._view), room))
+        blocks = output_blocks(probe, self._view, subject.timeline)
+        shown = list(islice(blocks, room))
         return shown or [line(muted("Not probed yet."))]
 
     def _log(self, room: int) -> list[Line]:

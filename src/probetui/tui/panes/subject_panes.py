@@ -385,8 +385,11 @@ _AFTER_TIME = 12
 
 _BELOW_CAUSE = 4
 
-_LEAST_FOR_ANSWER = 16
-"""Rows from which on the whole answer takes the place of the chain of causes."""
+_LEAST_FOR_ANSWER, _MOST_FOR_CHAIN = 5, 16
+"""Rows from which on the whole answer takes the place of the chain of causes.
+
+With the fewer ones it does so if it fits, with the more ones in any case.
+"""
 
 
 class WhyPage(SubjectPage):
@@ -430,7 +433,8 @@ class WhyPage(SubjectPage):
             and room >= _LEAST_FOR_ANSWER
         ):
             shown = pane.broken(self.explain_in_full(subject), _BELOW_CAUSE)
-            return shown[:room]
+            if len(shown) <= room or room >= _MOST_FOR_CHAIN:
+                return shown[:room]
         chain: Sequence[Line] = ()
         if self.explain is not None and subject.cursor is None:
             chain = self.explain(subject, room)
@@ -473,3 +477,25 @@ class DecisionTracePage(SubjectPage):
 
         lines = trace_lines(subject, pane.view, pane.row_width, pane.inner_height)
         return pane.broken(lines, _TRACE_INDENT)
+
+
+class FactsPage(SubjectPage):
+    """The settings of the container and its probe, and its latest status."""
+
+    def title(self, pane: SubjectPane) -> Line:
+        del pane  # the title is constant
+        return line(strong("Settings and status"))
+
+    def badge(self, subject: Subject) -> Line:
+        del subject  # the badge is constant
+        return line(muted("d describe  :explain"))
+
+    def rows(self, subject: Subject, pane: SubjectPane) -> Sequence[StyledLine]:
+        # Late: only large terminals have it.
+        from probetui.presentation.container.facts import (  # noqa: PLC0415
+            INDENT,
+            facts_lines,
+        )
+
+        lines = list(facts_lines(subject, pane.view))
+        return pane.broken(lines, INDENT)[: pane.inner_height]

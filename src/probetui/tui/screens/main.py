@@ -15,6 +15,7 @@ from textual.widget import Widget
 
 from probetui.engine.snapshot import PodSnapshot
 from probetui.k8s.probe import ProbeType
+from probetui.presentation.container.waits import count_waits
 from probetui.presentation.text.filters import Filter
 from probetui.tui.actions.action import KeyContext, Target, target_text
 from probetui.tui.actions.container_names import ContainerKey
@@ -37,6 +38,7 @@ from probetui.tui.panes.pane import Pane
 from probetui.tui.panes.subject_panes import (
     CardPage,
     DecisionTracePage,
+    FactsPage,
     HeadlinePage,
     OtherProbesPage,
     SubjectPane,
@@ -79,6 +81,9 @@ _FIVE_EVENTS = 7
 _TRACE_ROWS = 13
 """Rows of the decision trace with its frame: the gates, and what followed."""
 
+_MORE_FACTS = 8
+"""Rows that the settings and the trace may have besides."""
+
 _LEAST_FOR_FRAMES = 28
 """Rows from which on the reason has a frame beside lanes, and the card a third row."""
 
@@ -115,7 +120,14 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         self._containers = ContainerTable(view, self._on_selection, is_ascii=is_ascii)
         self._card, self._headline = CardPage(), HeadlinePage()
         self._why_page = WhyPage()
-        self._detail, self._other, self._ticks, self._why, self._trace = (
+        (
+            self._detail,
+            self._other,
+            self._ticks,
+            self._why,
+            self._trace,
+            self._facts,
+        ) = (
             SubjectPane(page, view, id=name, is_ascii=is_ascii)
             for page, name in (
                 (self._card, "detail"),
@@ -123,9 +135,10 @@ class MainScreen(ActionScreen, inherit_bindings=False):
                 (TicksPage(), "ticks"),
                 (self._why_page, "why"),
                 (DecisionTracePage(), "trace"),
+                (FactsPage(), "facts"),
             )
         )
-        self._why.can_focus = False
+        self._why.can_focus = self._facts.can_focus = False
         self._lanes_page, self._ticks_page = LanesPage(), self._ticks.page
         self._has_lanes = ui_state.options.lanes
         if self._has_lanes:
@@ -443,8 +456,9 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         if self._card.is_alone != is_alone:
             self._card.is_alone = is_alone
             self._detail.repaint()
-        for pane in (self._detail, self._other, self._ticks, self._why, self._trace):
-            pane.show(subject, view)
+        for pane in self._panes:
+            if isinstance(pane, SubjectPane):
+                pane.show(subject, view)
         several = subject is not None and len(subject.container.probes) > 1
         self.set_class(several, "-several-probes", update=self._is_styled)
         self._outputs.show(self.ui_state)
@@ -471,11 +485,17 @@ class MainScreen(ActionScreen, inherit_bindings=False):
             rows = layout.heights
             is_full = not layout.has_probes
             self.set_class(is_full, "-without-probes", update=self._is_styled)
-            self.set_class(layout.has_trace, "-with-trace", update=self._is_styled)
+            subject = self.ui_state.subject
             has_output = self.ui_state.host.logs is not None
-            has_output = has_output or self._containers.has_probes
+            has_output = has_output or bool(subject and subject.probe)
             self.set_class(not has_output, "-without-output", update=self._is_styled)
-            if not has_output and self.app.size.width >= WIDE:
+            is_wide = self.app.size.width >= WIDE
+            has_trace = layout.has_trace and bool(subject and subject.probe)
+            self.set_class(has_trace, "-with-trace", update=self._is_styled)
+            # Without a probe there is no decision, and settings have its place.
+            has_facts = layout.has_trace and (is_wide or not has_trace)
+            self.set_class(has_facts, "-with-facts", update=self._is_styled)
+            if not has_output and not has_facts and is_wide:
                 # Why and the events beside it have all that is left.
                 rows = f"{rows.rsplit(' ', 2)[0]} 1fr"
         if rows != self._grid_rows:
@@ -499,7 +519,10 @@ class MainScreen(ActionScreen, inherit_bindings=False):
             self._lanes_page.has_lanes = not is_unfolded
             self._ticks.repaint()
         has_lanes = table.has_probes and not table.unfolds_all
-        return lane_rows(*size, table.listed_rows, probes, has_lanes=has_lanes)
+        waits = 0 if subject is None or probes else count_waits(subject)
+        return lane_rows(
+            *size, table.listed_rows, probes, has_lanes=has_lanes, waits=waits
+        )
 
     @property
     def _lesson_rows(self) -> int:
@@ -517,6 +540,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
                 self._why,
                 self._events,
                 self._output,
+                self._facts,
                 self._trace,
                 self._other,
             )
@@ -528,6 +552,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
             self._why,
             self._ticks,
             self._trace,
+            self._facts,
             self._events,
         )
 
@@ -593,7 +618,13 @@ class LaneRows(NamedTuple):
 
 
 def lane_rows(
-    height: int, taken: int, containers: int, probes: int, *, has_lanes: bool = True
+    height: int,
+    taken: int,
+    containers: int,
+    probes: int,
+    *,
+    has_lanes: bool = True,
+    waits: int = 0,
 ) -> LaneRows:
     """Return the rows where lanes are shown.
 
@@ -601,14 +632,15 @@ def lane_rows(
     containers, probes of the selected container, why, events, as far as the style sheet
     shows these. What is left over goes to the plot of a probe, its latencies and the
     decision trace, in this order and as far as the events keep their share. On a low
-    terminal the probes give way to more containers than there is room for.
+    terminal the probes give way to more containers than there is room for. Without
+    probes the `waits` between lives have the room of the plot.
     """
     card, why = (3, 1) if height < _LEAST_FOR_FRAMES else (4, 3)
     if height >= _ROOMY:
         card = 5
         why = 7 if height - taken >= _ROOMY_FOR_CAUSES else 5
     # Unfolded, all lanes are in the list, and below it is the plot if there is room.
-    of_probes = LEAST_OF_PROBES + max(probes, 1) if has_lanes else 0
+    of_probes = LEAST_OF_PROBES + probes if has_lanes and probes else 0
     if height < _LEAST_FOR_ALL:
         why = of_probes = 0
     wanted = max(containers, 1) + LINES_AROUND
@@ -625,6 +657,8 @@ def lane_rows(
     around = 0 if has_lanes else LEAST_OF_PROBES + 1
     is_shown = of_probes or (not has_lanes and height >= _LEAST_FOR_ALL)
     has_plot = bool(is_shown and probes and left >= PLOT_ROWS + around)
+    if not probes and height >= _LEAST_FOR_ALL:
+        of_probes, trace = _rows_without_probe(left, waits)
     if has_plot:
         plot, left, of_probes = PLOT_ROWS, left - around, of_probes + around
         left -= plot
@@ -633,11 +667,28 @@ def lane_rows(
         if left >= _TRACE_ROWS:
             trace, left = _TRACE_ROWS, left - _TRACE_ROWS
         # What is left is shared by the plot and the events.
-        of_probes += plot + min((left + 1) // 2, MOST_PLOT_ROWS - PLOT_ROWS)
+        more = min((left + 1) // 2, MOST_PLOT_ROWS - PLOT_ROWS)
+        of_probes += plot + more
+        trace += min((left - more) // 2, _MORE_FACTS) if trace else 0
     above = " ".join(str(row) for row in (card, listed, of_probes, why) if row)
     heights = f"{above} 1fr {trace or ''}".rstrip()
     has_probes = of_probes > 0 or height < _LEAST_FOR_ALL
     return LaneRows(heights, has_probes, trace > 0, has_plot)
+
+
+def _rows_without_probe(left: int, waits: int) -> tuple[int, int]:
+    """Return the rows of the waits of a container without probes, and of settings."""
+    of_waits = LEAST_OF_PROBES + waits
+    if not waits or left < LEAST_OF_PROBES + PLOT_ROWS:
+        of_waits = 0
+    elif left >= of_waits + waits + _TRACE_ROWS:
+        # With room to spare each wait has a second row, with its times.
+        of_waits += waits
+    of_waits = max(min(of_waits, left), 0)
+    left -= of_waits
+    if left < _TRACE_ROWS:
+        return of_waits, 0
+    return of_waits, _TRACE_ROWS + min((left - _TRACE_ROWS) // 2, _MORE_FACTS)
 
 
 def grid_rows(height: int, containers: int, instances: int) -> str:

@@ -151,16 +151,15 @@ class PresentScreen(ActionScreen, inherit_bindings=False):
         if probe is None:
             return [EMPTY] * rows
         label = threshold_label(probe)
-        axis = LaneAxis.around(
-            view_model.view.now,
-            default_cell_seconds(probe.probe.period_seconds),
-            stage_cells(width, label),
-        )
+        room, view = stage_cells(width, label), view_model.view
+        age = (view.now - view.times.started_at).total_seconds()
+        cell_seconds = default_cell_seconds(probe.probe.period_seconds, age, room)
+        axis = LaneAxis.around(view.now, cell_seconds, room)
         lanes = view_model.past.lanes.cells(
             axis, view_model.snapshot, subject.pod, subject.container
         )
         kinds = [shown.key for shown in subject.container.probes]
-        marks = lane_marks(is_ascii=view_model.view.marks.is_ascii)
+        marks = lane_marks(is_ascii=view.marks.is_ascii)
         return stage_plot(lanes.probes[kinds.index(probe.key)], marks, rows, label)
 
     def _slow_down_at_kill(self, snapshot: Snapshot) -> None:
