@@ -215,7 +215,7 @@ async def test_a_filter_of_the_events_leaves_the_lanes_alone() -> None:
         await pilot.pause()
 
         assert "filter events /back-off" in screen_lines(app)[-1]
-        assert "1 of 4" in screen_lines(app)[-1]
+        assert "1 of 5" in screen_lines(app)[-1]
         assert "filter" not in line_with(app, "1 Containers")
         assert "▌ demo/liveness" in screen_text(app)
 
@@ -252,7 +252,7 @@ async def test_a_filter_of_the_events_searches_what_is_seen(
         await pilot.pause()
 
         assert shown in screen_text(app)
-        assert "(1 of 4)" in line_with(app, "3 Events")
+        assert "(1 of 5)" in line_with(app, "3 Events")
 
 
 async def test_a_filter_does_not_search_what_only_a_cluster_shows() -> None:
@@ -261,7 +261,7 @@ async def test_a_filter_does_not_search_what_only_a_cluster_shows() -> None:
         await pilot.press("3", "slash", *"Unhealthy", "enter")
         await pilot.pause()
 
-        assert "(0 of 4)" in line_with(app, "3 Events")
+        assert "(0 of 5)" in line_with(app, "3 Events")
 
 
 def a_pull_failure(number: int) -> EventEntry:
@@ -397,21 +397,26 @@ async def test_an_object_is_not_cut_if_messages_leave_room(
         assert f" {shown} " in line_with(app, "at last")
 
 
-async def test_changes_of_state_are_hidden_until_a_key_shows_them() -> None:
-    app = an_app_of_cards(failing())
-    async with app.run_test(size=SIZE) as pilot:
-        before = screen_text(app)
+async def test_changes_of_state_are_shown_while_all_rows_fit_or_a_key_wants() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=(80, 22)) as pilot:
+        await pilot.pause()
+        without_room = screen_text(app)
+        await pilot.resize_terminal(80, 50)
+        await pilot.pause()
+        with_room = screen_text(app)
         await pilot.press("h")
         await pilot.pause()
-        shown = screen_text(app)
+        unwanted = screen_text(app)
         await pilot.press("h")
         await pilot.pause()
 
-        assert "1 status change hidden" in before
-        assert "hold released" not in before
-        assert "hidden" not in shown
-        assert "hold released" in shown
-        assert "1 status change hidden" in screen_text(app)
+        assert "1 status change hidden" in without_room
+        assert "hold released" not in without_room
+        assert "hidden" not in with_room
+        assert "hold released" in with_room
+        assert "1 status change hidden" in unwanted
+        assert "hidden" not in screen_text(app)
 
 
 async def test_a_failure_grows_the_row_of_its_run() -> None:

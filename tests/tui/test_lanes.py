@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -12,6 +14,7 @@ from probetui.engine.snapshot import Snapshot
 from probetui.kubelet.journal import NoteEntry
 from probetui.tui.app import ProbetuiApp
 from probetui.tui.host_services import HostServices
+from probetui.tui.options import ScreenOptions
 from probetui.tui.panes.container_table import ContainerTable
 from probetui.tui.styled_text import StyledLine
 from tests.tui.app_harness import (
@@ -28,6 +31,9 @@ from tests.tui.scenes import empty, failing, gated, running
 from tests.tui.snapshots import DEMO, a_snapshot
 from tests.tui.test_containers import many, pods
 from tests.tui.test_events import an_event, numbers
+
+# Imported by name: beside the module that it imports is a folder of the same name.
+gallery: Any = importlib.import_module("tools.gallery")
 
 Compare = Callable[[ProbetuiApp, tuple[int, int], Iterable[str]], bool]
 
@@ -356,15 +362,16 @@ async def test_events_stand_beside_why_and_output_where_there_is_room(
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
 
-        why, output, events, trace = (
+        why, output, events, trace, facts = (
             app.screen.query_one(f"#{name}").region
-            for name in ("why", "output", "events", "trace")
+            for name in ("why", "output", "events", "trace", "facts")
         )
         assert why.x == output.x == 0
         assert events.x == why.right == output.right
-        # On the larger one the decision trace is below the events.
+        # On the larger one settings and the decision trace are below them.
         assert events.y == why.y
-        assert max(events.bottom, trace.bottom) == output.bottom
+        assert events.bottom == output.bottom
+        assert trace.bottom == facts.bottom
 
 
 async def test_what_the_probe_printed_is_there_without_logs() -> None:
@@ -391,7 +398,7 @@ async def test_a_tall_terminal_has_the_decision_trace_and_its_key_goes_there() -
         assert app.focused is not None
         assert app.focused.id == "trace"
         assert (trace.x, trace.y) == (events.x, events.bottom)
-        assert trace.bottom == output.bottom
+        assert events.bottom == output.bottom
         assert "threshold 3" in screen_text(app)
 
 
@@ -407,3 +414,22 @@ async def test_a_warning_of_the_start_marks_the_row_of_its_pod() -> None:
         assert "~" not in line_with(app, "shop/worker").split("Back-off")[0]
         told = line_with(app, "no limits")
         assert told.split()[1:] == ["demo", "!", "warning", "no", "limits"]
+
+
+async def test_a_container_without_probes_has_its_lives_and_waits() -> None:
+    session = gallery.session_of("back-off")
+    session.run_for(timedelta(seconds=30.4))
+    app = ProbetuiApp(session, options=ScreenOptions(motion=False))
+    async with app.run_test(size=(200, 60)) as pilot:
+        await pilot.pause()
+        text = screen_text(app)
+
+    assert "Lives of back-off/app  and the waits after them" in text
+    assert "restarted at once" in text
+    assert "10s of back-off, restarted after 13s" in text
+    assert "now: in 9.0s to 20s" in text
+    assert "2m40s, and so on up to 5m00s" in text
+    # The settings and the latest status have the place of the decision.
+    assert "Settings and status" in text
+    assert "Restart Count:  2" in text
+    assert "Decision trace" not in text

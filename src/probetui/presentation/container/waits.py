@@ -35,7 +35,7 @@ _ROWS_IF_HIGH = 2
 _SECOND = timedelta(seconds=1)
 
 
-class _Wait(Struct, frozen=True):
+class _WaitBar(Struct, frozen=True):
     """A wait between two lives: how much of it is over, to come, and not sure."""
 
     label: Line
@@ -79,12 +79,12 @@ def waits_lines(subject: Subject, view: View, width: int, room: int) -> list[Lin
     ]
 
 
-def _below(wait: _Wait) -> _Wait:
+def _below(wait: _WaitBar) -> _WaitBar:
     """Return the second row of a wait: the same bar, with the times of the life."""
     return replace(wait, label=line(muted(f"    {wait.times}")), words=EMPTY)
 
 
-def _drawn(wait: _Wait, scale: float, view: View) -> Line:
+def _drawn(wait: _WaitBar, scale: float, view: View) -> Line:
     marks = view.marks
     over, ahead, doubt = (
         round(part / _SECOND * scale) for part in (wait.over, wait.ahead, wait.doubt)
@@ -103,14 +103,14 @@ def _drawn(wait: _Wait, scale: float, view: View) -> Line:
     )
 
 
-def _past_waits(subject: Subject, view: View) -> Iterator[_Wait]:
+def _past_waits(subject: Subject, view: View) -> Iterator[_WaitBar]:
     lives = subject.history.instances
     for life, following in zip(lives, (*lives[1:], None), strict=True):
         label = line(muted(f"#{life.number}".ljust(4)), *_life(life, view))
         times = format_instance(life, view).partition("  ")[0]
         exited = life.exited
         if exited is None:
-            yield _Wait(label, line(muted("now")), times)
+            yield _WaitBar(label, line(muted("now")), times)
             continue
         if following is None:
             yield _current(subject, view, label, times)
@@ -122,16 +122,16 @@ def _past_waits(subject: Subject, view: View) -> Iterator[_Wait]:
         words += f"restarted after {format_countdown(waited)}"
         if waited < _SECOND:
             words = "restarted at once"
-        yield _Wait(label, line(muted(words)), times, over=waited)
+        yield _WaitBar(label, line(muted(words)), times, over=waited)
 
 
-def _current(subject: Subject, view: View, label: Line, times: str) -> _Wait:
+def _current(subject: Subject, view: View, label: Line, times: str) -> _WaitBar:
     """Return the wait after the end of the newest life, which goes on or has none."""
     backoff, exited = subject.container.backoff, subject.history.instances[-1].exited
     due = None if backoff is None else range_of_wait(backoff, view.rules)
     if backoff is None or due is None or exited is None:
-        return _Wait(label, line(muted("not restarted")), times)
-    return _Wait(
+        return _WaitBar(label, line(muted("not restarted")), times)
+    return _WaitBar(
         label,
         line(strong("now: "), Span(format_due(due, view.now), Role.ERROR)),
         times,
@@ -141,7 +141,7 @@ def _current(subject: Subject, view: View, label: Line, times: str) -> _Wait:
     )
 
 
-def _waits_ahead(subject: Subject, view: View) -> Iterator[_Wait]:
+def _waits_ahead(subject: Subject, view: View) -> Iterator[_WaitBar]:
     """Yield the waits after the ends to come, each twice the one before."""
     backoff = subject.container.backoff
     if backoff is None or not _has_more(subject):
@@ -155,7 +155,7 @@ def _waits_ahead(subject: Subject, view: View) -> Iterator[_Wait]:
         words = f"{format_age(window)}{', never longer' if is_last else ''}"
         if place == _MOST_AHEAD - 1 and not is_last:
             words += f", and so on up to {format_age(longest)}"
-        yield _Wait(
+        yield _WaitBar(
             line(muted(f"#{after}".ljust(4) + "if it ends again")),
             line(muted(words)),
             ahead=window,

@@ -15,7 +15,6 @@ from textual.widget import Widget
 
 from probetui.engine.snapshot import PodSnapshot
 from probetui.k8s.probe import ProbeType
-from probetui.presentation.container.waits import count_waits
 from probetui.presentation.text.filters import Filter
 from probetui.tui.actions.action import KeyContext, Target, target_text
 from probetui.tui.actions.container_names import ContainerKey
@@ -519,7 +518,14 @@ class MainScreen(ActionScreen, inherit_bindings=False):
             self._lanes_page.has_lanes = not is_unfolded
             self._ticks.repaint()
         has_lanes = table.has_probes and not table.unfolds_all
-        waits = 0 if subject is None or probes else count_waits(subject)
+        waits = 0
+        if subject is not None and not probes:
+            # Late: few first screens have a container that was restarted.
+            from probetui.presentation.container.waits import (  # noqa: PLC0415
+                count_waits,
+            )
+
+            waits = count_waits(subject)
         return lane_rows(
             *size, table.listed_rows, probes, has_lanes=has_lanes, waits=waits
         )
