@@ -98,13 +98,13 @@ async def test_without_lanes_these_keys_do_nothing() -> None:
         assert screen_text(app) == before
 
 
-async def test_an_older_tick_is_marked_in_the_lane_of_its_probe() -> None:
+async def test_an_older_tick_is_marked_in_its_lane() -> None:
     app = an_app_of_cards(steady())
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("L", "left", "left")
         await pilot.pause()
         strips = app.screen._compositor.render_strips()
-        (row,) = [strip for strip in strips if "  liveness  " in strip.text]
+        (row,) = [strip for strip in strips if "▌ demo/liveness" in strip.text]
         marked = [
             segment.text
             for segment in row
@@ -148,10 +148,9 @@ async def test_an_instant_of_the_past_stands_where_now_stood() -> None:
 
         assert "AT 08:19:55 (1m11s ago)" in line_with(app, "probetui")
         assert "CONTAINER KILLED, PROBE ON HOLD" in line_with(app, "FAILING 3 of 3")
-        assert "failing 3/3" in line_with(app, "  liveness  ")
         assert "Stopping 0s" in line_with(app, "▌ demo/liveness")
         assert "08:19:55" in line_with(app, "Decision")
-        assert "tick #9" in line_with(app, "exit 1 in 34ms")
+        assert "tick #9" in screen_text(app)
 
 
 async def test_before_the_first_turn_there_is_none() -> None:
@@ -259,7 +258,8 @@ async def test_lanes_can_be_shown_from_the_start() -> None:
 
         assert "per cell" in text
         # The card is above the list, the list above its probes, and these above why.
-        heads = ("liveness  [liveness]", "Containers", "Probes", "Why", "Events")
+        plot = "liveness of demo/liveness"
+        heads = ("liveness  [liveness]", "Containers", plot, "Why", "Events")
         places = [text.index(head) for head in heads]
         assert places == sorted(places)
 

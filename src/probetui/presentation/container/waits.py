@@ -62,6 +62,8 @@ def count_waits(subject: Subject) -> int:
 
 def waits_lines(subject: Subject, view: View, width: int, room: int) -> list[Line]:
     """Return the newest lives with the waits after them, then the waits to come."""
+    if not subject.history.instances:
+        return []
     past = list(_past_waits(subject, view))[-_MOST_PAST:]
     ahead = list(_waits_ahead(subject, view))
     # The one of now is the last of the past ones, and stays in sight.

@@ -59,6 +59,8 @@ class LanesPage(SubjectPage):
         self.lane_view: LaneView | None = None
         self.has_lanes = True
         """Whether it has the lanes, which are in the list of containers otherwise."""
+        self._has_waits = False
+        """Whether the waits between lives are drawn, which have no axis of time."""
         self._rows_of: list[ProbeType] = []
         """The probe of each row that has a lane or a part of a plot."""
 
@@ -85,18 +87,23 @@ class LanesPage(SubjectPage):
             return True
         backoff = subject.container.backoff
         is_waiting = backoff is not None and backoff.until is not None
-        return is_waiting and subject.cursor is None and self._is_plot(pane)
+        lanes = len(subject.container.probes) if self.has_lanes else 0
+        has_room = pane.inner_height - lanes >= PLOT_ROWS
+        is_now = is_waiting and subject.cursor is None
+        return bool(is_now and has_room and subject.history.instances)
 
     def badge(self, subject: Subject) -> Line:
+        del subject  # it is of the axis only
         shown = self.lane_view
-        if shown is None or not subject.container.probes:
+        if shown is None or self._has_waits:
             return EMPTY
         return line(muted(f"{shown.axis.cell_seconds:g}s per cell, - + change it"))
 
     def rows(self, subject: Subject, pane: SubjectPane) -> Sequence[StyledLine]:
         shown, probes = self.lane_view, subject.container.probes
         self._rows_of = []
-        if self._shows_waits(subject, pane):
+        self._has_waits = self._shows_waits(subject, pane)
+        if self._has_waits:
             # Late: few containers are restarted before the first screen.
             from probetui.presentation.container.waits import (  # noqa: PLC0415
                 waits_lines,

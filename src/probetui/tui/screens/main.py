@@ -511,13 +511,15 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         size = self.app.size.height, self._lesson_rows
         whole = lane_rows(*size, table.rows_unfolded, probes, has_lanes=False)
         table.make_room(has_room=whole.has_plot)
-        is_unfolded = subject is not None and table.is_unfolded(
-            subject.pod, subject.container
+        # The lane of a container with one probe is that of the probe.
+        has_several = table.rows_unfolded > table.total
+        is_unfolded = not has_several or (
+            subject is not None and table.is_unfolded(subject.pod, subject.container)
         )
         if self._lanes_page.has_lanes is is_unfolded:
             self._lanes_page.has_lanes = not is_unfolded
             self._ticks.repaint()
-        has_lanes = table.has_probes and not table.unfolds_all
+        has_lanes = table.has_probes and has_several and not table.unfolds_all
         waits = 0
         if subject is not None and not probes:
             # Late: few first screens have a container that was restarted.
@@ -660,7 +662,10 @@ def lane_rows(
     trace = 0
     # Twice what the events have at least stays with them.
     left = room - listed - _LEAST_EVENTS
-    around = 0 if has_lanes else LEAST_OF_PROBES + 1
+    if height < _LEAST_FOR_FRAMES:
+        # On a low terminal five of them do.
+        left = room - listed - (_FIVE_EVENTS - _LEAST_EVENTS)
+    around = 0 if has_lanes else LEAST_OF_PROBES
     is_shown = of_probes or (not has_lanes and height >= _LEAST_FOR_ALL)
     has_plot = bool(is_shown and probes and left >= PLOT_ROWS + around)
     if not probes and height >= _LEAST_FOR_ALL:
