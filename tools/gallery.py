@@ -39,7 +39,7 @@ SIZES = ((80, 24), (100, 30), (120, 40), (160, 45), (200, 60))
 LESSON_SECONDS = 30.4
 """When a lesson is drawn: the first has had three kills."""
 
-LEAST_FILLED = {(120, 40): 0.43, (200, 60): 0.35}
+LEAST_FILLED = {(120, 40): 0.44, (200, 60): 0.36}
 """The least part of a lesson's screen that is filled, by its size."""
 
 _MINUTE = timedelta(minutes=1)

@@ -64,6 +64,7 @@ class Cast(NamedTuple):
 
 
 FRAMES_PER_SECOND = 2
+_FRAME_SECONDS = 0.05
 DEMO = "demo"
 DEMO_POSTER = 13
 SHORT = (120, 30)
@@ -171,7 +172,8 @@ async def frames_of(cast: Cast) -> AsyncIterator[ProbetuiApp]:
     async with app.run_test(size=cast.size) as pilot:
         for number in range(int((cast.end - cast.begin) * FRAMES_PER_SECOND)):
             await pilot.press(*keys.pop(cast.begin + number / FRAMES_PER_SECOND, ()))
-            await pilot.pause()
+            # Panes that get other heights are laid out with the next of 60 frames.
+            await pilot.pause(_FRAME_SECONDS)
             yield app
             session.run_for(length)
 

@@ -57,11 +57,32 @@ async def test_no_state_is_cut_beside_room_at_any_size(name: str) -> None:
     assert not found
 
 
+@pytest.mark.sweep
+@pytest.mark.parametrize(
+    ("name", "at_120x40", "at_200x60"),
+    [
+        pytest.param("calm", 0.33, 0.30, id="calm"),
+        pytest.param("hold", 0.36, 0.29, id="killed the first time"),
+        pytest.param("lesson-back-off", 0.37, 0.26, id="back-off"),
+        pytest.param("lesson-completed", 0.36, 0.25, id="completed"),
+        pytest.param("lesson-init-container", 0.41, 0.28, id="init container"),
+        pytest.param("lesson-on-failure", 0.44, 0.31, id="ended for good"),
+    ],
+)
+async def test_a_session_with_little_to_show_fills_its_screen_too(
+    name: str, at_120x40: float, at_200x60: float
+) -> None:
+    for size, least in (((120, 40), at_120x40), ((200, 60), at_200x60)):
+        drawn = await gallery.draw(gallery.STATES[name], "main", size, "dark")
+
+        assert drawn.measures.filled >= least
+
+
 def test_what_is_missed_is_named() -> None:
     bad = gallery.Measures(0.2, 30, ["shop/web"], [], ["cut …"])
 
     assert bad.misses((120, 40), is_lesson=True) == [
-        "20% filled, not 43%",
+        "20% filled, not 44%",
         "name cut: shop/web",
         "cut beside an empty row: cut …",
     ]
