@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import subprocess
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -111,6 +112,7 @@ class Fleet(NamedTuple):
 
     url: str
     stories: list[Story]
+    points: Points
 
 
 def _points(story: Story, name: str, interval: float, chance: Random) -> Points:
@@ -164,7 +166,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
         points |= _points(story, f"web-{_TEMPLATE}-{suffix}", 15.0, chance)
     folder = tmp_path_factory.mktemp("store")
     with real_prometheus(folder, openmetrics(points, _BEGIN)) as url:
-        yield Fleet(url, stories)
+        yield Fleet(url, stories, points)
 
 
 @pytest.fixture
@@ -349,6 +351,49 @@ def test_a_record_of_the_store_answers_what_if(
     assert trial["kills"] == [0, most]
     assert trial["laterSeconds"] == [30, 30]
     assert trial["exact"] is False
+
+
+def _renamed(name: str, replica: str) -> str:
+    """Return a series as a store of an HA pair without honorLabels has it."""
+    for label, own in (("namespace", "mon"), ("pod", "ex-1"), ("container", "e")):
+        both = f'\\1{label}="{own}",exported_{label}='
+        name = re.sub(f"([{{,]){label}=", both, name)
+    return name.replace("{", f'{{prometheus_replica="{replica}",', 1)
+
+
+def test_an_ha_pair_without_honor_labels_says_the_same(
+    fleet: Fleet, manifest: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pair = {
+        _renamed(name, replica): [(at + late, value) for at, value in values]
+        for replica, late in (("a", 0.0), ("b", 0.7))
+        for name, values in fleet.points.items()
+    }
+    assert _fit(fleet, manifest, "-o", "json", "--notice", "3m") == 0
+    single = _value(capsys)
+
+    with real_prometheus(tmp_path, openmetrics(pair, _BEGIN)) as url:
+        twice = fleet._replace(url=url)
+        assert _fit(twice, manifest, "-o", "json", "--notice", "3m") == 0
+
+    double = _value(capsys)
+    assert double["containers"] == single["containers"]
+    liveness = double["recorded"]["livenessProbe"]
+    assert liveness["kills"] == single["recorded"]["livenessProbe"]["kills"]
+    assert liveness["successes"] == single["recorded"]["livenessProbe"]["successes"]
+    assert double["starts"]["count"] == single["starts"]["count"]
+
+
+def test_a_store_that_refuses_leaves_holes(
+    fleet: Fleet, manifest: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = openmetrics(fleet.points, _BEGIN)
+    with real_prometheus(tmp_path, text, "--query.max-samples=30") as url:
+        limited = fleet._replace(url=url)
+        status = _fit(limited, manifest, "--strict", "--notice", "3m")
+
+    assert status in {1, 3, 5}
+    assert "too many samples" in capsys.readouterr().err
 
 
 def test_a_container_without_a_manifest_is_a_hole_under_strict(

@@ -241,6 +241,8 @@ def _start(
             at for at, value in samples.ready if seen_at <= at < until and value == 1.0
         )
         most = min(most, next(ready, math.inf) - begun)
+    # The instant of the start is known in whole seconds.
+    most = max(most, 1.0)
     return SeenStart(min(least, most), most) if most < math.inf else None
 
 

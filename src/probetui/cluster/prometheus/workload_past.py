@@ -196,9 +196,9 @@ class WorkloadReading:
             past = replace(
                 past,
                 probes={
-                    kind: ProbePast(probe, ProbeCounts(successes.get(kind, 0)))
+                    kind: ProbePast(probe, ProbeCounts(successes[kind]))
                     for kind in KILLING
-                    if (probe := settings.container.probe(kind)) is not None
+                    if (probe := settings.container.probe(kind)) and kind in successes
                 },
             )
         workload = self._workload._replace(namespace=stored.name.namespace)
