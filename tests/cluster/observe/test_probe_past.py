@@ -45,7 +45,7 @@ from tests.sweeps import sampled as some_of
 
 _SECONDS = 1200.0
 _CALM = Faults(knows_process=True)
-_SOME = Faults(jitter=2.0, lost=0.1)
+_SOME = Faults(jitter=2.0, lost=0.1, restarts=True, deletes=True)
 _KILLING = (ProbeType.STARTUP, ProbeType.LIVENESS)
 
 

@@ -254,7 +254,7 @@ def emit_fits(
     names = {fit.container.name for fit in fits}
     if not fits:
         raise NothingToDoError(
-            "no container with a liveness or startup probe and a manifest is there"
+            "no container whose settings are known has a liveness or startup probe"
         )
     if wanted is not None:
         fits = [fit for fit in fits if wanted in {fit.container.name, fit.label}]
@@ -431,7 +431,7 @@ def _probe_lines(kind: ProbeType, past: ProbePast) -> Iterator[str]:
         )
     yield f"{name}: {results}"
     if past.kills.most:
-        yield f"{name}: {_range(past.kills)} kills, taken as real"
+        yield f"{name}: {_kills(past.kills)}, taken as real"
     if kind is ProbeType.STARTUP:
         return
     if past.successes_by:
@@ -442,6 +442,10 @@ def _probe_lines(kind: ProbeType, past: ProbePast) -> Iterator[str]:
         )
     else:
         yield f"{name}: how long successes took is not known; timeoutSeconds stays"
+
+
+def _kills(bounds: Bounds) -> str:
+    return f"{_range(bounds)} kill{'s'[: bounds != (1, 1)]}"
 
 
 def under_lines(
@@ -455,7 +459,7 @@ def under_lines(
         if old.get(name) != value
     )
     yield f"the same time again, {kind.lower()} probe with {changed}:"
-    kills = f"{_range(under.before)} kill{'s'[: under.before != (1, 1)]}"
+    kills = _kills(under.before)
     if not under.before.most:
         yield "  there was no kill"
     elif not under.spared.most:

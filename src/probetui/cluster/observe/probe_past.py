@@ -20,6 +20,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from probetui.analysis.probe_fit import (
     LEAST_FAILURE_RUNS,
@@ -36,6 +37,7 @@ from probetui.cluster.observe.sampled_container import (
     RestartCounter,
     Sample,
     bound_container,
+    with_processes,
 )
 from probetui.k8s.probe import Probe, ProbeType
 
@@ -150,6 +152,7 @@ def container_past(
         restarts: its restart counter, if more is known of it than samples.
     """
     bounds = bound_container(samples, settings, restarts)
+    samples = replace(samples, probes=with_processes(samples.probes, settings))
     probes: dict[ProbeType, ProbePast] = {}
     doubts = set(bounds.doubts)
     for kind in KILLING:
@@ -157,7 +160,10 @@ def container_past(
         if probe is None or own is None or own.tally is None:
             continue
         tally = own.tally
-        probes[kind] = ProbePast(probe, own.counts, tally.kills, tally.healed)
+        # Of all probes there were no more than instances ended.
+        most = max(min(tally.kills.most, bounds.probe_kills.most), tally.kills.least)
+        kills = Bounds(tally.kills.least, most)
+        probes[kind] = ProbePast(probe, own.counts, kills, tally.healed)
     first = next(
         (kind for kind in KILLING if settings.container.probe(kind) is not None), None
     )
@@ -272,8 +278,9 @@ def _first_rise(
             if is_own:
                 return silent, scrape.at
             is_silent = False
-        elif is_silent:
-            silent = scrape.at
+        # Counters of another process may have come to the same.
+        is_silent = is_silent and bool(scrape.is_same_process)
+        silent = scrape.at if is_silent else silent
         is_own, was = True, now
     return silent, None
 
