@@ -465,6 +465,18 @@ class DirectoryRoot(Struct, frozen=True):
                     os.unlink(fresh, dir_fd=parent)
                 raise
 
+    def sync_file(self, relative: str | PurePath) -> None:
+        """Have the disk write a file and its name; it may take long."""
+        with self._parent(relative) as (parent, name, path), _named(path):
+            descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=parent)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            # Some file systems cannot do so with a directory, as of a network.
+            with contextlib.suppress(OSError):
+                os.fsync(parent)
+
     def symlink(self, relative: str | PurePath, target: str | PurePath) -> None:
         """Make a link; what has its name already is not replaced."""
         with self._parent(relative) as (parent, name, path), _named(path):

@@ -57,6 +57,8 @@ class Trouble:
         self.random = random
         self.counts = counts
         self.is_kind = self.is_dead = False
+        self.undo: list[Callable[[], object]] = []
+        """What a loss of power undoes, the latest last."""
 
     def meet(self, name: str, call: Callable[[], T], torn: Callable[[], object]) -> T:
         """Let a call to the disk have its fate."""
@@ -106,6 +108,8 @@ class FaultyRoot(DirectoryRoot, frozen=True):
 
     def rename(self, relative: str | PurePath, name: str) -> None:
         self._meet("rename", partial(super().rename, relative, name))
+        back = partial(super().rename, name, str(relative))
+        self.trouble.undo.append(partial(self._undo, name, back))
 
     def unlink(self, relative: str | PurePath, *, missing_ok: bool = False) -> None:
         unlink = partial(super().unlink, relative, missing_ok=missing_ok)
@@ -115,6 +119,16 @@ class FaultyRoot(DirectoryRoot, frozen=True):
         half = partial(self._leave_half, f".{relative}.half", content[:9])
         write = partial(super().replace_file, relative, content, mode)
         self.trouble.meet("write", write, half)
+        back = partial(super().unlink, relative)
+        self.trouble.undo.append(partial(self._undo, relative, back))
+
+    def sync_file(self, relative: str | PurePath) -> None:
+        self._meet("sync", partial(super().sync_file, relative))
+        self.trouble.undo.clear()  # all that came before in a folder
+
+    def _undo(self, relative: str | PurePath, back: Callable[[], object]) -> None:
+        if super().exists(relative):
+            back()
 
     def _leave_half(self, name: str, content: bytes) -> None:
         (self.path / name).write_bytes(content)
@@ -261,6 +275,10 @@ class Session:
         return set() if self.trouble.is_dead else self.held - self.told
 
 
+async def _at_once(call: Callable[..., None], *args: Any) -> None:
+    call(*args)
+
+
 def broken_by_sharing(seed: int, folder: Path, counts: Counter[str]) -> list[str]:
     """Let two homes share an engine; return what does not hold."""
     world = _Sharing(seed, folder, counts)
@@ -308,6 +326,10 @@ class _Sharing:
             session.trouble.is_dead = True
             run.cancel()
             await asyncio.wait([run])
+            if self.random.random() < 0.3:  # some
+                self.counts["loss of power"] += 1
+                for undo in reversed(session.trouble.undo):
+                    undo()
             self._bury(session)
             if not run.cancelled() and not isinstance(run.exception(), KilledError):
                 run.result()
@@ -321,6 +343,7 @@ class _Sharing:
         ledger = OwnershipLedger(self.folder / home)
         (self.folder / home).mkdir(exist_ok=True)
         ledger._root = FaultyRoot(self.folder / home, trouble)
+        ledger._in_thread = _at_once
         return Session(
             home,
             trouble,

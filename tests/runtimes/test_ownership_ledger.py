@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -177,3 +179,18 @@ def test_a_link_that_is_in_the_way_is_not_followed(tmp_path: Path) -> None:
 
     assert canary.read_text() == "untouched"
     assert files(folder) == []
+
+
+async def test_a_disk_that_does_not_keep_an_intent_lets_nothing_be_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_descriptor: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    ledger = OwnershipLedger(tmp_path)
+    await ledger.intend_durably(NAME)
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(ContainerRuntimeError, match="Input/output error"):
+        await ledger.intend_durably(NAME)
+
+    assert len(files(tmp_path)) == 1

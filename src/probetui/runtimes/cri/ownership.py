@@ -40,7 +40,7 @@ class CriOwnership(EngineOwnership):
             name: its name in the ledger until it has an ID.
             make: creates it in the runtime, with these additional labels.
         """
-        nonce = self._ledger.intend(name, self._engine)
+        nonce = await self._ledger.intend_durably(name, self._engine)
         try:
             cri_id = await make({NONCE: nonce, MADE_BY: user_and_host()})
         except CriStatusError:

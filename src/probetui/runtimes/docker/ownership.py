@@ -47,7 +47,7 @@ class DockerOwnership(EngineOwnership):
 
     async def create(self, name: str, request: Mapping[str, Any]) -> str:
         """Create a container; it is ours even if this process is killed meanwhile."""
-        nonce = self._ledger.intend(name, self._engine)
+        nonce = await self._ledger.intend_durably(name, self._engine)
         labels = {
             **request["Labels"],
             NONCE: nonce,
@@ -114,7 +114,7 @@ async def create_volume(
     Returns:
         Its nonce.
     """
-    nonce = ledger.intend(name)
+    nonce = await ledger.intend_durably(name)
     all_labels = {**labels, NONCE: nonce, MADE_BY: user_and_host()}
     try:
         await client.call(
