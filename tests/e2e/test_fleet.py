@@ -7,12 +7,12 @@ import re
 import shlex
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cluster.prometheus.server import stored_answer, told_prometheus
+from tests.cluster.prometheus.server import refusal, stored_answer, told_prometheus
 from tests.e2e.program import PROGRAM, Program
 from tests.e2e.screen import PROMPT, Terminal, terminal
 
@@ -33,9 +33,8 @@ _TIMES = ("--from", "1970-01-01T00:00:00Z", "--to", "1970-01-01T01:00:00Z")
 _ENDED_AT = 84
 
 
-@pytest.fixture(scope="module")
-def store() -> Iterator[str]:
-    """A store with one kill: three failures, then a restart."""
+def _answer() -> Callable[[str], bytes]:
+    """Return the answers of a store with one kill: three failures, then a restart."""
     of_probe = {**_NAMES, "pod_uid": "u", "probe_type": "Liveness"}
     counter = {"__name__": "prober_probe_total", **of_probe}
     status = {**_NAMES, "uid": "u"}
@@ -61,8 +60,26 @@ def store() -> Iterator[str]:
             ("last_terminated_exitcode", ((95, 137), (125, 137))),
         )
     ]
-    answer = stored_answer({**_NAMES, "pod_uid": "u"}, counters, states)
-    with told_prometheus(answer) as url:
+    return stored_answer({**_NAMES, "pod_uid": "u"}, counters, states)
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[str]:
+    with told_prometheus(_answer()) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def refusing_store() -> Iterator[str]:
+    """The same, but it has no answer about durations."""
+    answer = _answer()
+
+    def refuse(query: str) -> bytes:
+        if "prober_probe_duration" in query:
+            return refusal("execution", "too many samples")
+        return answer(query)
+
+    with told_prometheus(refuse) as url:
         yield url
 
 
@@ -110,6 +127,23 @@ def test_enter_says_what_why_says_and_q_leaves_with_0(
 
     assert _words(why)[:120] in shown
     assert not tty.is_covered
+
+
+def test_what_a_store_refuses_is_named_and_strict_ends_with_1(
+    tty: Terminal, refusing_store: str, manifest: str
+) -> None:
+    asked = ["--prometheus", refusing_store, "-f", manifest, "--strict"]
+    line = shlex.join([str(PROGRAM), "fleet", *asked, *_TIMES])
+
+    tty.enter(f"{line}; echo status $?")
+    tty.wait_for("cannot answer", "shop/web-0/app", "o sort")
+    tty.type("Enter")
+    tty.wait_for("was killed between")
+    tty.type("Escape")
+    tty.wait_without("was killed between")
+    tty.type("q")
+
+    tty.wait_for("warning: ", "status 1")
 
 
 def test_a_pipe_and_a_form_get_text(tty: Terminal, store: str) -> None:

@@ -184,4 +184,7 @@ class _FleetOnScreen:
             at=datetime.fromtimestamp(at, UTC).isoformat(), quiet=True, output="text"
         )
         with past_record(named_container(name), options) as past:
-            return past_lines(past, name, options.record_limit)
+            lines = past_lines(past, name, options.record_limit)
+            if past.has_holes:
+                lines += ["", "The store did not answer all; `probetui why` names what"]
+            return lines
