@@ -77,9 +77,7 @@ ROOMS = {
     "engine": Room(
         "engine/*", (*CORE_TESTS, "presentation/test_header.py"), ("engine",)
     ),
-    "analysis": Room(
-        "analysis/*", ("analysis", "cases", "golden", "presentation"), ("analysis",)
-    ),
+    "analysis": Room("analysis/*", ("analysis", "cases", "golden"), ("analysis",)),
     "record": Room(
         "record/*",
         (

@@ -207,3 +207,20 @@ def test_a_recording_without_inputs_says_why_it_cannot_be_played(path: Path) -> 
         f"{path}: cannot be played: it has no inputs of the engine (an earlier "
         "probetui wrote it, or nothing happened)"
     )
+
+
+@pytest.mark.parametrize(
+    ("kept", "problem"),
+    [
+        pytest.param([0, 2, 3], "1 line is missing before line 2", id="one"),
+        pytest.param([0, 3], "2 lines are missing before line 2", id="two"),
+        pytest.param([0, 1, 3], "1 line is missing before line 3", id="a later one"),
+    ],
+)
+def test_lines_that_are_missing_are_counted(
+    path: Path, kept: list[int], problem: str
+) -> None:
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[number] for number in kept))
+
+    assert read_recording(path).problem == problem
