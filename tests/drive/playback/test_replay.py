@@ -109,6 +109,13 @@ def test_a_replay_has_the_snapshots_of_the_session_at_every_instant(
     assert sum(isinstance(entry, TickEntry) for entry in source.journal) > 80
 
 
+def test_a_record_knows_the_pods_of_its_session(recorded: Recorded) -> None:
+    recorded.run_until(at(5))
+    recorded.end()
+
+    assert RecordingFile(recorded.path).pods() == pods()
+
+
 class CountingEngine(ReplayEngine):
     """Counts the inputs that are fed to all engines."""
 
