@@ -198,7 +198,6 @@ def test_a_limit_of_a_time_is_kept_by_asking_for_parts(
 @pytest.mark.parametrize(
     "at",
     [
-        pytest.param(-1e9, id="long ago"),
         pytest.param(700, id="ahead"),
         pytest.param(1e12, id="far ahead"),
     ],
@@ -245,6 +244,19 @@ def test_an_end_that_cannot_be_is_of_a_clock_that_is_off(
             counter("failed", (120, 3), (30, 1e300), (60, -4), (60, "1.5"), (60, "x")),
             [],
             id="counts",
+        ),
+        pytest.param(
+            counter("failed", (30, 1), (60, -4), (90, 1e12), (120, 2)), [], id="jumps"
+        ),
+        pytest.param(
+            [*counter("failed", (30, 1), (60, 2)), *counter("successful", (60, -1))],
+            [],
+            id="less than none",
+        ),
+        pytest.param(
+            KILL,
+            state("container_status_restarts_total", (165, "1.5"), (195, "2.5")),
+            id="half a restart",
         ),
         pytest.param(
             [], state("container_status_restarts_total", (35, "-3")), id="less"

@@ -45,6 +45,10 @@ _STATES = {
 }
 FROM_EVENTS = "known from events only, which report no successes and may be dropped"
 NOT_COUNTED = "not in the kubelet's counters yet"
+_MORE_TICKS = 100
+"""Results that are counted late, at most: a worker has no more than one a second."""
+
+TOO_MANY = "there are more results than a probe can have in that time"
 FROM_THE_MIDDLE = "the run may have begun before it was watched"
 
 
@@ -283,6 +287,9 @@ class ObservedProbe:
         )
         if counts.total:
             self._error_run = 0
+        if counts.total > (counted.latest - counted.earliest) / _SECOND + _MORE_TICKS:
+            self._run.forget(TOO_MANY)
+            return
         if self.is_sampled:
             self._follow_sample(counted)
         gates = _source_gates("counters", counted.earliest, counted.latest)

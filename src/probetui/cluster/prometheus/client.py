@@ -377,15 +377,17 @@ def _secrets(access: StoreAccess, headers: Sequence[tuple[str, str]]) -> list[st
 
 def _series(result: _Result) -> Series:
     pairs = result.values if result.value is None else [result.value]
+    name = result.metric.get("__name__", "")
+    # Of all that is read, exit codes alone may be negative: those of Windows.
+    least = -_LARGEST_NUMBER if name.endswith("exitcode") else 0.0
     values = sorted(
         (at, number)
         for at, text in pairs
-        if abs(number := _number(text)) <= _LARGEST_NUMBER and 0 <= at < _LATEST
+        if least <= (number := _number(text)) <= _LARGEST_NUMBER and 0 <= at < _LATEST
     )
     labels = {
         name: value for name, value in result.metric.items() if name != "__name__"
     }
-    name = result.metric.get("__name__", "")
     histograms = len(result.histograms) + (result.histogram is not None)
     return Series(name, labels, values, len(pairs) - len(values) + histograms)
 

@@ -755,7 +755,10 @@ class _States:
         """Return the samples of one source: that which has the most."""
         found = self._of_containers.get((self._with_uid(name), what), ())
         most = max(found, key=lambda series: len(series.values), default=None)
-        return () if most is None else tuple(Sample(*pair) for pair in most.values)
+        if most is None:
+            return ()
+        # Counts and instants are whole.
+        return tuple(Sample(at, float(int(value))) for at, value in most.values)
 
     def created_at(self, name: ContainerName) -> float | None:
         """Return when the pod was created."""
