@@ -48,6 +48,7 @@ def test_a_world_of_faults_breaks_no_rule(seed: int) -> None:
     "seed",
     [
         pytest.param(0, id="pods that were deleted while no node was there"),
+        pytest.param(100, id="a pod that had ended, and was not removed at once"),
     ],
 )
 def test_the_world_of_a_node_breaks_no_rule(seed: int) -> None:

@@ -548,11 +548,20 @@ class Kubelet:
                 self.add_pod(update.pod, now, waits_for_name=update.is_static)
         self._end_orphans(now)
         for uid in tuple(self.pods):
-            if self.workers.should_content_be_removed(uid) and (
-                self.workers.should_be_finished(uid)
-            ):
+            if self._is_unwanted(uid) and self.workers.should_be_finished(uid):
                 self._remove_content(uid, now)
         self.runtime.backoff.gc(now)
+
+    def _is_unwanted(self, pod_uid: str) -> bool:
+        """Return whether nothing of a pod is to stay once it has finished.
+
+        The worker of one that had finished before it was deleted does not know it.
+        """
+        return (
+            pod_uid in self._to_recreate
+            or self.pods[pod_uid].deletion_requested_at is not None
+            or self.workers.should_content_be_removed(pod_uid)
+        )
 
     def _end_orphans(self, now: datetime) -> None:
         """Kill running containers of unknown pods; remove pods that no longer run."""
