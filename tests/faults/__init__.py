@@ -11,7 +11,7 @@
 The session, its executor, its engine and its recorder are the program's own; the
 runtime, the prober, the hooks and the disk around them fail as real ones do. A world is
 a function of its seed. In some the engine's wall clock is set and the machine is
-suspended. Beside some of them two homes share an engine, with the ledgers
-and leases of several sessions each, and beside others there is a node with its API
-server.
+suspended. Beside some of them two homes share an engine, with the ledgers and leases of
+several sessions each, and sessions of one machine lease its pods; beside others there
+is a node with its API server.
 """

@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from tests.faults.coverage import covered
+from tests.faults.machine import broken_by_machine_leases
 from tests.faults.node import run_node_world
 from tests.faults.rules import broken_rules
 from tests.faults.session import World, run_world
@@ -16,7 +17,7 @@ from tests.faults.sharing import broken_by_sharing
 SHARES_EACH = 3
 """Of so many worlds one has an engine that two homes share beside it."""
 
-NODES_EACH = 6
+NODES_EACH = 20
 """Of so many worlds one has a node and its API server beside it."""
 
 
@@ -48,6 +49,7 @@ def judged(seed: int, *, reports: bool = False) -> Outcome:
             homes = Path(folder) / "homes"
             homes.mkdir()
             broken += broken_by_sharing(seed, homes, world.counts)
+            broken += broken_by_machine_leases(seed, world.counts)
         if seed % NODES_EACH == 1:
             node = run_node_world(seed)
             broken += [f"node: {rule}" for rule in broken_in(node)]
