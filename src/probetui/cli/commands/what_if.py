@@ -82,6 +82,9 @@ def whatif(record: Path | None, options: WhatIfOptions) -> int:
     nearest age of the same instance, and is marked and counted. Handlers cannot be
     changed, as the record has no answers to other requests.
 
+    In a record of a cluster, of `watch` or `why --prometheus`, each run of failures is
+    counted again, and kills are bounds.
+
     The exit status is 1 if a kill, a restart or a change of readiness differs.
     """
     from probetui.cli.commands.what_if_report import print_what_if

@@ -61,18 +61,21 @@ class RecordedContainer(Struct, frozen=True):
     is_edited: bool = False
 
 
+_Times = tuple[float, float]
+
+
 class _BoundedRestarts(RestartCounter):
     """A restart counter of a record of a store's samples: bounds at each poll."""
 
     def __init__(
-        self, samples: ContainerSamples, bounds: dict[float, Bounds | None]
+        self, samples: ContainerSamples, bounds: dict[_Times, Bounds | None]
     ) -> None:
         super().__init__(samples)
-        self._bounds_at = bounds
+        self._bounds_between = bounds
 
     def between(self, begin: float, end: float) -> Bounds | None:
         """Return the bounds that were recorded for a time."""
-        return self._bounds_at.get(end) or super().between(begin, end)
+        return self._bounds_between.get((begin, end)) or super().between(begin, end)
 
 
 class _ContainerSeries(Struct):
@@ -84,7 +87,7 @@ class _ContainerSeries(Struct):
     restarts: list[Sample] = field(default_factory=list)
     ready: list[Sample] = field(default_factory=list)
     started: list[Sample] = field(default_factory=list)
-    bounds: dict[float, Bounds | None] = field(default_factory=dict)
+    bounds: dict[_Times, Bounds | None] = field(default_factory=dict)
     next_bounds: dict[ProbeType, Bounds | None] = field(default_factory=dict)
     status: ContainerStatus | None = None
 
@@ -133,11 +136,16 @@ class _NodeSeries(Struct):
     counts: dict[ProbeKey, ProbeCounts] = field(default_factory=dict)
     polled_at: float | None = None
     has_failed: bool = False
+    ended: set[ProbeKey] = field(default_factory=set)
     version: str = ""
 
 
-class _Reading:
-    """Reads the inputs of one record in order."""
+class RecordedInputs:
+    """The inputs of one record, read in order.
+
+    Args:
+        since: when the record begins, in Unix seconds.
+    """
 
     def __init__(self, since: float) -> None:
         self._since = since
@@ -211,7 +219,10 @@ class _Reading:
         if _is_sampled(poll.node) or (node.has_failed and is_same):
             is_same = None
         for key in poll.gone:
-            if node.counts.pop(key, None) is not None or _is_sampled(poll.node):
+            if at == node.polled_at:
+                # A store's process has ended since: its next counters are new.
+                node.ended.add(key)
+            elif node.counts.pop(key, None) is not None or _is_sampled(poll.node):
                 self._add(key, CountsSample(at, None))
         for key, successes, failures in poll.changed:
             counts = ProbeCounts(successes, failures)
@@ -222,7 +233,13 @@ class _Reading:
                     key, CountsSample(node.polled_at, before, is_same_process=True)
                 )
             node.counts[key] = counts
-            self._add(key, CountsSample(at, counts, is_same))
+            has_ended = key in node.ended
+            node.ended.discard(key)
+            self._add(key, CountsSample(at, counts, False if has_ended else is_same))
+        if _is_sampled(poll.node):
+            # These are seldom: each counts.
+            for key, counts in node.counts.items():
+                self._add(key, CountsSample(at, counts))
         node.polled_at, node.has_failed = at, False
 
     def _add(self, key: ProbeKey, sample: CountsSample) -> None:
@@ -232,12 +249,15 @@ class _Reading:
         samples = container.probes[key.probe_type]
         if samples and sample.at <= samples[-1].at:
             return
+        begin = samples[-1].at if samples else self._since
         samples.append(sample)
         if key.probe_type in container.next_bounds:
-            container.bounds[sample.at] = container.next_bounds[key.probe_type]
+            times = begin, sample.at
+            container.bounds[times] = container.next_bounds[key.probe_type]
 
-    def containers(self, until: float) -> list[RecordedContainer]:
-        """Return what was read of each container with a probe."""
+    def containers(self, ended_at: datetime) -> list[RecordedContainer]:
+        """Return what was read of each container with a status or a poll."""
+        until = ended_at.timestamp()
         for name, node in self._nodes.items():
             if node.polled_at is None or _is_sampled(name):
                 continue
@@ -282,7 +302,7 @@ class _Reading:
 
 def recorded_containers(recording: RecordingFile) -> list[RecordedContainer]:
     """Return the containers of a record of an observation; damaged lines are noted."""
-    reading = _Reading(recording.started_at.timestamp())
+    reading = RecordedInputs(recording.started_at.timestamp())
     decoder = ObservedInputDecoder()
     for number, at in enumerate(recording.instants):
         try:
@@ -291,7 +311,7 @@ def recorded_containers(recording: RecordingFile) -> list[RecordedContainer]:
                 reading.read(decoder.decode(json), at)
         except DamageError as error:
             recording.note_damage(number, error)
-    return reading.containers(recording.ended_at.timestamp())
+    return reading.containers(recording.ended_at)
 
 
 def _is_sampled(node: str) -> bool:
