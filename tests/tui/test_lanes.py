@@ -416,7 +416,7 @@ async def test_a_warning_of_the_start_marks_the_row_of_its_pod() -> None:
         assert told.split()[1:] == ["demo", "!", "warning", "no", "limits"]
 
 
-async def test_a_container_without_probes_has_its_lives_and_waits() -> None:
+async def test_a_container_without_probes_has_its_instances_and_waits() -> None:
     session = gallery.session_of("back-off")
     session.run_for(timedelta(seconds=30.4))
     app = ProbetuiApp(session, options=ScreenOptions(motion=False))
@@ -424,7 +424,7 @@ async def test_a_container_without_probes_has_its_lives_and_waits() -> None:
         await pilot.pause()
         text = screen_text(app)
 
-    assert "Lives of back-off/app  and the waits after them" in text
+    assert "Instances of back-off/app  and the waits after them" in text
     assert "restarted at once" in text
     assert "10s of back-off, restarted after 13s" in text
     assert "now: in 9.0s to 20s" in text

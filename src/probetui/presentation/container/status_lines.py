@@ -9,7 +9,7 @@ from probetui.durations import format_age, format_countdown
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot
 from probetui.k8s.pod import RestartPolicy
 from probetui.k8s.runtime import NO_CONTAINER
-from probetui.k8s.status import Waiting
+from probetui.k8s.status import Terminated, Waiting
 from probetui.kubelet.kuberuntime.restart import effective_restart_policy, pull_range
 from probetui.kubelet.prober.gates import short_id
 from probetui.presentation.container.back_off import format_due, range_of_wait
@@ -153,6 +153,10 @@ def container_lines(
 def unprobed_text(pod: PodSnapshot, container: ContainerSnapshot) -> str:
     """Describe what restarts a container that has no probes."""
     if container.is_init and not container.container.is_sidecar:
+        if status := container.status:
+            state_now = status.state
+            if isinstance(state_now, Terminated) and not state_now.exit_code:
+                return "it has succeeded, as an init container must"
         return "it must exit with 0 before the next container starts"
     policy = effective_restart_policy(pod.pod, container.container)
     if container.container.restart_rules or policy is RestartPolicy.ALWAYS:

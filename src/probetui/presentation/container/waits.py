@@ -1,4 +1,4 @@
-"""The lives of a container and the waits between them, as a picture of growing bars."""
+"""The instances of a container and the waits between them, as growing bars."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from probetui.presentation.text.view import View
 
 _LABEL = 30
 _WORDS = 46
-"""The cells beside a bar: for the life before the wait, and for the wait in words."""
+"""The cells beside a bar: for the instance before the wait, and for words."""
 
 _LEAST_BAR = 8
 _MOST_PAST, _MOST_AHEAD = 8, 3
@@ -36,7 +36,7 @@ _SECOND = timedelta(seconds=1)
 
 
 class _WaitBar(Struct, frozen=True):
-    """A wait between two lives: how much of it is over, to come, and not sure."""
+    """A wait between two instances: how much of it is over, to come, and not sure."""
 
     label: Line
     words: Line
@@ -54,14 +54,14 @@ class _WaitBar(Struct, frozen=True):
 
 def count_waits(subject: Subject) -> int:
     """Return how many rows the picture has, none before a container has restarted."""
-    lives = len(subject.history.instances)
-    if lives <= 1:
+    instances = len(subject.history.instances)
+    if instances <= 1:
         return 0
-    return min(lives, _MOST_PAST) + (_MOST_AHEAD if _has_more(subject) else 0)
+    return min(instances, _MOST_PAST) + (_MOST_AHEAD if _has_more(subject) else 0)
 
 
 def waits_lines(subject: Subject, view: View, width: int, room: int) -> list[Line]:
-    """Return the newest lives with the waits after them, then the waits to come."""
+    """Return the newest instances with the waits after them, then the waits to come."""
     if not subject.history.instances:
         return []
     past = list(_past_waits(subject, view))[-_MOST_PAST:]
@@ -82,7 +82,7 @@ def waits_lines(subject: Subject, view: View, width: int, room: int) -> list[Lin
 
 
 def _below(wait: _WaitBar) -> _WaitBar:
-    """Return the second row of a wait: the same bar, with the times of the life."""
+    """Return the second row of a wait: the same bar, with the times of the instance."""
     return replace(wait, label=line(muted(f"    {wait.times}")), words=EMPTY)
 
 
@@ -106,11 +106,11 @@ def _drawn(wait: _WaitBar, scale: float, view: View) -> Line:
 
 
 def _past_waits(subject: Subject, view: View) -> Iterator[_WaitBar]:
-    lives = subject.history.instances
-    for life, following in zip(lives, (*lives[1:], None), strict=True):
-        label = line(muted(f"#{life.number}".ljust(4)), *_life(life, view))
-        times = format_instance(life, view).partition("  ")[0]
-        exited = life.exited
+    instances = subject.history.instances
+    for instance, following in zip(instances, (*instances[1:], None), strict=True):
+        label = line(muted(f"#{instance.number}".ljust(4)), *_end_of(instance, view))
+        times = format_instance(instance, view).partition("  ")[0]
+        exited = instance.exited
         if exited is None:
             yield _WaitBar(label, line(muted("now")), times)
             continue
@@ -128,7 +128,7 @@ def _past_waits(subject: Subject, view: View) -> Iterator[_WaitBar]:
 
 
 def _current(subject: Subject, view: View, label: Line, times: str) -> _WaitBar:
-    """Return the wait after the end of the newest life, which goes on or has none."""
+    """Return the wait after the newest instance, which goes on or has none."""
     backoff, exited = subject.container.backoff, subject.history.instances[-1].exited
     due = None if backoff is None else range_of_wait(backoff, view.rules)
     if backoff is None or due is None or exited is None:
@@ -174,10 +174,10 @@ def _has_more(subject: Subject) -> bool:
     return backoff is not None and (newest.exited is None or backoff.until is not None)
 
 
-def _life(life: ContainerInstance, view: View) -> Sequence[Span]:
-    """Return how a life ended and after how long, or for how long it has run."""
-    began = life.started_at or life.created_at
-    exited = life.exited
+def _end_of(instance: ContainerInstance, view: View) -> Sequence[Span]:
+    """Return how an instance ended and after how long, or for how long it has run."""
+    began = instance.started_at or instance.created_at
+    exited = instance.exited
     until = view.now if exited is None else exited.at
     ran = "" if began is None else format_countdown(until - began)
     if exited is None:

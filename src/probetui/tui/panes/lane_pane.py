@@ -60,7 +60,7 @@ class LanesPage(SubjectPage):
         self.has_lanes = True
         """Whether it has the lanes, which are in the list of containers otherwise."""
         self._has_waits = False
-        """Whether the waits between lives are drawn, which have no axis of time."""
+        """Whether the waits between instances are drawn, which have no axis of time."""
         self._rows_of: list[ProbeType] = []
         """The probe of each row that has a lane or a part of a plot."""
 
@@ -68,7 +68,9 @@ class LanesPage(SubjectPage):
         subject = pane.subject
         if subject is not None and self._shows_waits(subject, pane):
             name = container_title(subject, pane.view)
-            return line(strong(f"Lives of {name}"), muted("  and the waits after them"))
+            return line(
+                strong(f"Instances of {name}"), muted("  and the waits after them")
+            )
         if subject is None or subject.probe is None or not self._is_plot(pane):
             return line(strong("Probes"))
         kind = subject.probe.key.probe_type.lower()
@@ -79,7 +81,7 @@ class LanesPage(SubjectPage):
         return not self.has_lanes and pane.inner_height >= PLOT_ROWS
 
     def _shows_waits(self, subject: Subject, pane: SubjectPane) -> bool:
-        """Return whether the waits between lives say more than lanes of probes.
+        """Return whether the waits between instances say more than lanes of probes.
 
         They do in a back-off, in which nothing is probed.
         """

@@ -641,7 +641,7 @@ def lane_rows(
     shows these. What is left over goes to the plot of a probe, its latencies and the
     decision trace, in this order and as far as the events keep their share. On a low
     terminal the probes give way to more containers than there is room for. Without
-    probes the `waits` between lives have the room of the plot.
+    probes the `waits` between instances have the room of the plot.
     """
     card, why = (3, 1) if height < _LEAST_FOR_FRAMES else (4, 3)
     if height >= _ROOMY:
