@@ -169,10 +169,16 @@ def test_a_probe_without_series_bounds_kills_by_restarts() -> None:
     assert bounds.near_misses is None
 
 
-def test_near_misses_of_a_probe_without_series_are_not_known() -> None:
+@pytest.mark.parametrize(
+    "settings",
+    [pytest.param(_settings(), id="known"), pytest.param(None, id="not-known")],
+)
+def test_near_misses_of_a_probe_without_series_are_not_known(
+    settings: ContainerSettings | None,
+) -> None:
     samples = ContainerSamples(0.0, {}, _restarts(0, 0))
 
-    bounds = bound_container(samples, _settings())
+    bounds = bound_container(samples, settings)
 
     assert bounds.probe_kills == (0, 0)
     assert bounds.near_misses is None

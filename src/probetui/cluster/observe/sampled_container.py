@@ -197,7 +197,9 @@ def bound_container(
     observed = [probe.observed for probe in killing]
     if not killing and (settings is None or _may_kill(settings)):
         ended = restarts.bounds or Bounds()
-        kills, is_known = Bounds(0, ended.most), settings is None and not ended.most
+        kills = Bounds(0, ended.most)
+        # Who has counters of readiness alone has no probe that kills.
+        is_known = bool(probes) and settings is None and not ended.most
         if not is_known:
             doubts.append(NO_COUNTERS)
     if observed:
