@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
+from textual.pilot import Pilot
 
 from probetui.presentation.text.spans import Line, line
 from probetui.tui.session_picker import Choice, SessionPicker
@@ -14,7 +16,18 @@ SIZE = (100, 24)
 CHOICES = [Choice(f"11-29 11:1{day} web-{day}", f"{day} kills") for day in range(3)]
 
 
-def a_picker(glances: list[int] | None = None) -> SessionPicker:
+async def no_rest() -> None:
+    """Glance at once."""
+
+
+async def until_shown(pilot: Pilot[int | None], text: str) -> None:
+    while text not in screen_text(pilot.app):
+        await pilot.pause(0.01)
+
+
+def a_picker(
+    glances: list[int] | None = None, rest: Callable[[], Awaitable[None]] = no_rest
+) -> SessionPicker:
     """Return a picker of three sessions, with a glance at each."""
 
     def glance(index: int, width: int) -> Sequence[Line]:
@@ -22,29 +35,32 @@ def a_picker(glances: list[int] | None = None) -> SessionPicker:
             glances.append(index)
         return [line(f"lanes of {index} in {width}")]
 
-    return SessionPicker(CHOICES, glance, is_ascii=False)
+    return SessionPicker(CHOICES, glance, is_ascii=False, rest=rest)
 
 
 async def test_every_session_is_listed_and_the_newest_one_glanced_at() -> None:
     app = a_picker()
     async with app.run_test(size=SIZE) as pilot:
-        await pilot.pause(0.3)
+        await until_shown(pilot, "lanes of 0 in")
         text = screen_text(app)
 
     assert all(choice.name in text and choice.note in text for choice in CHOICES)
-    assert "lanes of 0 in" in text
 
 
 async def test_only_the_session_on_which_the_cursor_rests_is_read() -> None:
     glances: list[int] = []
-    app = a_picker(glances)
+    rested = asyncio.Event()
+
+    async def rest() -> None:
+        await rested.wait()
+
+    app = a_picker(glances, rest)
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("j", "j")
-        await pilot.pause(0.3)
+        rested.set()
+        await until_shown(pilot, "lanes of 2 in")
 
-        assert "lanes of 2 in" in screen_text(app)
-    assert glances[-1] == 2
-    assert 1 not in glances
+    assert glances == [2]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec import Struct
 from textual import work
@@ -19,6 +19,10 @@ from probetui.tui.themed_app import ThemedApp
 
 _PAUSE_SECONDS = 0.15
 """How long the cursor rests on a session before its record is read."""
+
+
+async def _rest() -> None:
+    await asyncio.sleep(_PAUSE_SECONDS)
 
 
 class Choice(Struct, frozen=True):
@@ -55,6 +59,7 @@ class PickerScreen(ChoiceScreen, inherit_bindings=False):
         choices: the sessions, the newest first.
         glance: returns the lines about one, for so many cells; called in a thread.
         is_ascii: whether to draw with ASCII only.
+        rest: awaited before a glance, which another cursor's cancels.
     """
 
     CSS_PATH = "styles/picker.tcss"
@@ -66,13 +71,14 @@ class PickerScreen(ChoiceScreen, inherit_bindings=False):
         glance: Callable[[int, int], Sequence[Line]],
         *,
         is_ascii: bool,
+        rest: Callable[[], Awaitable[None]] = _rest,
     ) -> None:
         rows = [(choice.name, choice.note) for choice in choices]
         super().__init__("Sessions", rows, is_ascii=is_ascii)
         self._pane = ChoicePane(
             "Sessions", rows, is_ascii=is_ascii, on_chosen=self._cursor_moved
         )
-        self._glance = glance
+        self._glance, self._rest = glance, rest
         self._pane_of_lanes = GlancePane(is_ascii=is_ascii)
 
     def compose(self) -> ComposeResult:
@@ -89,7 +95,7 @@ class PickerScreen(ChoiceScreen, inherit_bindings=False):
     async def _look(self) -> None:
         index, width = self._pane.viewport.cursor, self._pane_of_lanes.inner_width - 2
         self._pane_of_lanes.show([line(muted("reading its record"))])
-        await asyncio.sleep(_PAUSE_SECONDS)
+        await self._rest()
         lines = await asyncio.to_thread(self._glance, index, width)
         self._pane_of_lanes.show(lines)
 
@@ -101,6 +107,7 @@ class SessionPicker(ThemedApp[int | None], inherit_bindings=False):
         choices: the sessions, the newest first.
         glance: returns the lines about one, for so many cells; called in a thread.
         is_ascii: whether to draw with ASCII only.
+        rest: awaited before a glance, as by the screen.
         theme: the name of a theme of ours, None for that of a dark terminal.
     """
 
@@ -110,10 +117,11 @@ class SessionPicker(ThemedApp[int | None], inherit_bindings=False):
         glance: Callable[[int, int], Sequence[Line]],
         *,
         is_ascii: bool,
+        rest: Callable[[], Awaitable[None]] = _rest,
         theme: str | None = None,
     ) -> None:
         super().__init__(theme)
-        self._picker = PickerScreen(choices, glance, is_ascii=is_ascii)
+        self._picker = PickerScreen(choices, glance, is_ascii=is_ascii, rest=rest)
 
     def on_mount(self) -> None:
         self.push_screen(self._picker, self.exit)
