@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -358,3 +359,60 @@ def test_what_a_store_says_beside_its_answers_is_told(
         assert run([*line, "--prometheus", url]) == OK
 
     assert capsys.readouterr().err.count("a store did not answer") == 1
+
+
+# -- anything
+
+_ODD = ("NaN", "+Inf", "0", "-1", "1e300", "1.5", "", "x", "9e18", "-62135596801", "3")
+_ODD_TIMES = (0.0, 30.0, 90.0, 180.0, 1e12, -5.0, 1e300)
+_STATE_NAMES = (
+    *("container_status_restarts_total", "container_status_ready", "created"),
+    *("container_status_last_terminated_timestamp", "deletion_timestamp"),
+    *("container_status_last_terminated_exitcode", "container_state_started"),
+    "container_status_last_terminated_reason",
+)
+
+
+def odd_values(chance: Random) -> list[tuple[float, float | str]]:
+    """Return samples of which some cannot be."""
+    values: list[tuple[float, float | str]] = []
+    count = 0
+    for place in range(6):
+        at = chance.choice(_ODD_TIMES) if chance.random() < 0.15 else 30.0 * place
+        count += chance.randrange(4)
+        values.append((at, chance.choice(_ODD) if chance.random() < 0.3 else count))
+    if chance.random() < 0.2:
+        chance.shuffle(values)
+    return values
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_sample_whatsoever_is_a_crash(
+    seed: int, line: list[str], manifest: str, tmp_path: Path
+) -> None:
+    chance = Random(seed)
+    counters = [
+        each
+        for result in ("successful", "failed")
+        for each in counter(result, *odd_values(chance))
+    ]
+    states = [
+        each
+        for name in _STATE_NAMES
+        if chance.random() < 0.7
+        for each in state(name, *odd_values(chance), reason="Error")
+    ]
+    new = tmp_path / "new.yaml"
+    new.write_text(POD.replace("failureThreshold: 3", "failureThreshold: 5"))
+    until = ["--to", "1970-01-01T00:03:20Z", "--since", "1d"]
+    others = (
+        [
+            ["fit", "deploy/web", "-f", manifest, *until],
+            ["diff", manifest, str(new), *until],
+        ]
+        if line[0] == "fleet"
+        else []
+    )
+    with told_prometheus(stored_answer(FOUND, counters, states)) as url:
+        for words in (line, *others):
+            assert run([*words, "--prometheus", url]) in {OK, HOLES, UNAVAILABLE}
