@@ -70,6 +70,7 @@ def test_credentials_are_for_images_of_their_registry(image: str, place: str) ->
     [
         ("busybox", "registry.test"),
         ("registry.test/app", "https://index.docker.io/v1/"),
+        ("registry:5000/app", "https://index.docker.io/v1/"),
         ("registry.test/app", "registry.test:5000"),
         ("registry.test:5000/app", "registry.test"),
         ("registry.test/other/app", "registry.test/team"),
