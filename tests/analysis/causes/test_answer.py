@@ -19,7 +19,7 @@ from probetui.drive.session_journal import JournalLimits, SessionJournal
 from probetui.engine.inputs import DeletePod, ProbeStillRuns
 from probetui.k8s.environment import ConfigMapKeyRef
 from probetui.k8s.pod import Container, EnvVar, PullPolicy, RestartPolicy
-from probetui.k8s.probe import ExecAction, ProbeType
+from probetui.k8s.probe import ExecAction, ProbeType, SleepAction
 from probetui.k8s.status import PodStatus, Running
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import (
@@ -334,6 +334,21 @@ class TestEnds:
 
         assert answer.now.root.kind is Kind.KILLED_BY_POST_START_HOOK
 
+    def test_a_hook_whose_program_is_missing_killed_it(self) -> None:
+        pod = a_pod(a_container(post_start=HOOK))
+        missing = 'exec: "sh": executable file not found in $PATH'
+        bench = CauseBench(
+            pod,
+            dealing=takes(RunHook, 0, missing),
+            config=KubeletConfig(keeps_evidence=True),
+        )
+
+        assert bench.chain(5) == [
+            Kind.BACK_OFF,
+            Kind.KILLED_BY_POST_START_HOOK,
+            Kind.COMMAND_NOT_FOUND,
+        ]
+
     def test_a_deadline_killed_it(self) -> None:
         bench = CauseBench(a_pod(active_deadline_seconds=10))
 
@@ -412,6 +427,21 @@ class TestDeletion:
         gone = bench.answer(30)
         assert kinds(gone) == [Kind.POD_DELETED]
         assert gone.outlook is None
+
+    def test_a_hook_that_sleeps_runs_for_so_long_and_then_the_signal_is_ignored(
+        self,
+    ) -> None:
+        pod = a_pod(
+            a_container(pre_stop=SleepAction(4)), termination_grace_period_seconds=10
+        )
+        bench = CauseBench(pod, lives={"app": (STUBBORN,)})
+        bench.run_until(5)
+        bench.send(DeletePod(pod.uid))
+
+        sleeps, ignores = bench.chain(8), bench.chain(10)
+
+        assert sleeps == [Kind.PRE_STOP_HOOK_RUNNING, Kind.KILLED_BY_DELETION]
+        assert ignores == [Kind.SIGTERM_IGNORED, Kind.KILLED_BY_DELETION]
 
     def test_a_sidecar_is_stopped_after_the_containers_it_serves(self) -> None:
         pod = a_pod(a_container(), init_containers=(a_sidecar(),))
