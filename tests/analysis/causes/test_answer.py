@@ -487,6 +487,19 @@ class TestDeletion:
         assert kinds(answer) == [Kind.POD_DELETED]
         assert answer.before is None
 
+    def test_of_a_kill_whose_ticks_are_lost_nothing_is_counted(self) -> None:
+        pod = a_pod(a_container(liveness_probe=EVERY_SECOND))
+        bench = CauseBench(pod, probing=probing(liveness=always(FAILS)))
+        bench.run_until(20)
+        kept = [entry for entry in bench.journal if not isinstance(entry, TickEntry)]
+        past = SessionHistory(kept)
+        past.add_entries(kept, 0)
+
+        root = explain(pod, pod.containers[0], past, at(20), bench.rules).now.root
+
+        assert root.kind is Kind.KILLED_BY_LIVENESS
+        assert (root.evidence.count, root.evidence.needed) == (0, 0)
+
     def test_a_new_pod_waits_for_the_older_one_of_its_name(self) -> None:
         old = a_pod(uid="old")
         bench = CauseBench(old, lives={"app": (STUBBORN,)})
