@@ -141,17 +141,32 @@ def test_liveness_should_not_be_faster_than_readiness() -> None:
 
 
 @pytest.mark.parametrize(
-    ("timeout", "period", "rules"),
+    ("timeout", "period", "messages"),
     [
-        pytest.param(1, 10, {"timeout-at-default"}, id="default"),
-        pytest.param(20, 10, {"timeout-exceeds-period"}, id="more than the period"),
-        pytest.param(10, 10, set(), id="as much as the period"),
+        pytest.param(1, 10, {"timeout-at-default": "is 1, the default"}, id="default"),
+        pytest.param(
+            20,
+            10,
+            {
+                "timeout-exceeds-period": (
+                    "is 20, more than the period of 10s: a slow probe drops ticks"
+                )
+            },
+            id="more than the period",
+        ),
+        pytest.param(10, 10, {}, id="as much as the period"),
     ],
 )
-def test_time_limits_are_checked(timeout: int, period: int, rules: set[str]) -> None:
+def test_time_limits_are_checked(
+    timeout: int, period: int, messages: dict[str, str]
+) -> None:
     probe = an_exec_probe("true", timeout_seconds=timeout, period_seconds=period)
 
-    assert found(with_liveness(probe)).keys() == rules
+    findings = list(findings_for(a_pod(with_liveness(probe))))
+
+    path = "spec.containers[0].livenessProbe.timeoutSeconds"
+    assert {finding.rule: finding.message for finding in findings} == messages
+    assert {finding.path for finding in findings} <= {path}
 
 
 def test_a_socket_needs_no_more_than_a_second() -> None:
