@@ -26,7 +26,8 @@ from tests.faults.session import World, run_world
 from tests.faults.shrink import RunWorld, shrink, write_record
 
 _WRITTEN_EACH = timedelta(seconds=30)
-_AHEAD = 20
+_AHEAD = 4
+"""So many worlds for each process: one of hours takes minutes."""
 
 
 def main() -> int:
@@ -132,8 +133,10 @@ def _outcomes(
         yield map(judge, seeds)
         return
     with ProcessPoolExecutor(jobs) as pool:
-        yield _in_order(pool, judge, seeds, jobs)
-        pool.shutdown(wait=False, cancel_futures=True)
+        try:
+            yield _in_order(pool, judge, seeds, jobs)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _in_order(
