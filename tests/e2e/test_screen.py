@@ -48,7 +48,7 @@ def test_the_demo_is_shown_handles_keys_and_restores_the_terminal(
     program: Program, tty: Terminal
 ) -> None:
     tty.enter(f"{PROGRAM} demo readiness --no-quiz; echo status $?")
-    tty.wait_for("readiness/app", "Running", "✓ ok")
+    tty.wait_for("readiness/app", "Running", "✓ exit 0")
     assert tty.is_covered
 
     tty.type("?")
@@ -76,7 +76,7 @@ def test_a_shell_suspends_the_screen_until_it_exits(
     tty: Terminal,
 ) -> None:
     tty.enter(f"{PROGRAM} demo readiness --no-quiz; echo status $?")
-    tty.wait_for("readiness/app", "Running", "✓ ok")
+    tty.wait_for("readiness/app", "Running", "✓ exit 0")
 
     tty.type("s")
     wait_until(lambda: not tty.is_covered, "the end of the screen")
