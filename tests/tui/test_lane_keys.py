@@ -216,6 +216,19 @@ async def test_the_cursor_on_an_unfolded_probe_selects_it_and_stays() -> None:
         assert mute.scope.probe_type == "Readiness"
 
 
+async def test_a_row_of_a_probe_is_drawn_while_a_terminal_has_just_shrunk() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("asterisk")
+        await pilot.pause()
+        table = app.screen.query_one(ContainerTable)
+
+        table.show_bare(is_bare=True)
+
+        rows = [table.row(index) for index in range(table.count())]
+        assert any("liveness" in text for row in rows for text, _ in row)
+
+
 async def test_folding_leaves_the_cursor_at_its_container() -> None:
     app = an_app(failing())
     async with app.run_test(size=SIZE) as pilot:

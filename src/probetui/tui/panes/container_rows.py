@@ -248,6 +248,9 @@ class ContainerRows(Struct, frozen=True):
         name = line("  ", Span(probe.key.probe_type.lower(), role))
         shown = lane_line(lane, lanes.marks, lanes.cursor if is_selected else None)
         also = CURSOR if is_selected else ""
+        if self.is_bare:
+            # The terminal has just shrunk, and the list is laid out anew after this.
+            return self._row((lead, name, state, EMPTY), also)
         return self._row((lead, name, state, EMPTY, shown), also)
 
     @property
