@@ -145,6 +145,13 @@ def test_a_restart_after_a_back_off_is_a_range_and_no_instant() -> None:
     assert lane == "    |------12K%%%%%X.-------X~~~~==     "
 
 
+def test_a_container_waits_from_its_exit_on_not_from_now_on() -> None:
+    lane, _ = drawn(waiting(), 1.0)
+
+    _, after_exit = lane.split("X")
+    assert set(after_exit.rstrip()) == {"~"}
+
+
 def test_nothing_comes_while_probes_are_paused() -> None:
     container, liveness = drawn(replace(steady(), is_paused=True))
 

@@ -31,6 +31,7 @@ from probetui.engine.snapshot import (
 from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.k8s.status import PodStatus, Running, Waiting
 from probetui.kubelet.journal import (
+    BackoffEntry,
     ContainerEntry,
     JournalEntry,
     LifecycleStep,
@@ -427,7 +428,7 @@ class ContainerLane:
         at = entry.at.timestamp()
         match entry.what:
             case LifecycleStep.CREATED:
-                self._wait_since_end()
+                self.wait_since_end()
             case LifecycleStep.STARTED:
                 self._step(at, _Life.RUNNING)
             case LifecycleStep.STOPPING:
@@ -442,10 +443,15 @@ class ContainerLane:
         if isinstance(status, Waiting):
             if self._life is None:
                 self._step(at.timestamp(), _Life.WAITING)
-            self._wait_since_end()
+            self.wait_since_end()
         elif isinstance(status, Running) and self._life in {None, _Life.WAITING}:
             started = status.started_at or at
             self._step(max(started.timestamp(), self._since), _Life.RUNNING)
+
+    def wait_since_end(self) -> None:
+        """Take it that it has waited since its end, as is known only now."""
+        if self._life is _Life.ENDED:
+            self._steps[-1].life = _Life.WAITING
 
     def end(self, at: datetime) -> None:
         """Take it that the container will neither run nor wait any more."""
@@ -521,11 +527,6 @@ class ContainerLane:
     def _since(self) -> float:
         return self._steps[-1].at if self._steps else float("-inf")
 
-    def _wait_since_end(self) -> None:
-        """Take it that it has waited since its end, as is known only now."""
-        if self._life is _Life.ENDED:
-            self._steps[-1].life = _Life.WAITING
-
     def _step(self, at: float, life: _Life) -> None:
         if self._life is not life:
             self._steps.append(_LifeStep(at, life))
@@ -590,6 +591,9 @@ class Lanes(Struct):
                     self._probe(key).add(entry)
                 case ContainerEntry():
                     self._container(entry.pod_uid, entry.container_name).add(entry)
+                case BackoffEntry(waits=True):
+                    lane = self._container(entry.pod_uid, entry.container_name)
+                    lane.wait_since_end()
                 case StatusEntry(pod_uid=pod_uid, status=status):
                     self._add_status(entry.at, pod_uid, status)
                 case PodGoneEntry(pod_uid=pod_uid):
