@@ -226,7 +226,7 @@ def test_nothing_is_lost_in_ascii() -> None:
         pytest.param(
             demo("|sfffKh", on_hold=True, container={"stopping": STOPPING}),
             "KILLING",
-            "█████████░░░  23s of 30s",
+            "███░░░░░░░░░  7.0s of 30s",
             "SIGKILL in 23s unless it exits",
             Tone.KILL,
             id="being killed",
@@ -262,7 +262,7 @@ def test_nothing_is_lost_in_ascii() -> None:
                 container={"backoff": WAITING, "state": Waiting("CrashLoopBackOff")},
             ),
             "BACK-OFF",
-            "███████░░░░░  23s of 40s",
+            "█████░░░░░░░  17s of 40s",
             "restart in 23s to 39s",
             Tone.KILL,
             id="back-off",
@@ -270,7 +270,7 @@ def test_nothing_is_lost_in_ascii() -> None:
         pytest.param(
             demo(container={"backoff": replace(WAITING, until=NOW)}),
             "BACK-OFF",
-            "░░░░░░░░░░░░  0.0s of 40s",
+            "████████████  40s of 40s",
             "restart within 16s",
             Tone.KILL,
             id="back-off over",
@@ -458,7 +458,7 @@ def test_a_muted_run_beyond_its_threshold_is_named() -> None:
     assert narrow[BADGE:].strip() == "25 failures"
 
 
-@pytest.mark.parametrize("width", [28, 30, 32])
+@pytest.mark.parametrize("width", [28, 29, 30])
 def test_a_wait_without_room_for_its_bar_is_shown_in_numbers(width: int) -> None:
     until = clock("08:21:07") + 253 * _SECOND
     waiting = BackoffSnapshot(300 * _SECOND, clock("08:20:50"), until, 300 * _SECOND)
@@ -466,8 +466,8 @@ def test_a_wait_without_room_for_its_bar_is_shown_in_numbers(width: int) -> None
 
     first = card(pod, width=width)[0]
 
-    assert first == " BACK-OFF     4m13s of 5m00s"
-    assert card(pod, width=33)[0] == " BACK-OFF     ██░  4m13s of 5m00s"
+    assert first == " BACK-OFF     47s of 5m00s"
+    assert card(pod, width=33)[0] == " BACK-OFF     █░░░░  47s of 5m00s"
 
 
 def test_a_run_without_room_for_its_segments_is_shown_in_numbers() -> None:

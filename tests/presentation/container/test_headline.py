@@ -8,9 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from probetui.analysis.timeline import Timeline
-from probetui.engine.snapshot import PodSnapshot
+from probetui.engine.snapshot import BackoffSnapshot, PodSnapshot
 from probetui.k8s.status import Waiting
-from probetui.kubelet.journal import ExitCause, StoppingSnapshot
+from probetui.kubelet.journal import ExitCause, LastExit, StoppingSnapshot
 from probetui.kubelet.outcome import Attempt, ProbeResult, Result
 from probetui.presentation.container.detail import Subject, choose_probe
 from probetui.presentation.container.headline import (
@@ -22,7 +22,7 @@ from probetui.presentation.text.spans import Role, text_of
 from probetui.presentation.text.view import View
 from probetui.presentation.tick.marks import ASCII
 from tests.presentation.looking import VIEW
-from tests.ticks import NOW, changed_tick
+from tests.ticks import FIRST, NOW, changed_tick
 from tests.tui.snapshots import demo, shop
 
 _SECOND = timedelta(seconds=1)
@@ -110,12 +110,12 @@ def test_a_hint_is_in_the_light_and_takes_the_place_of_the_command() -> None:
     assert hint[1].role is Role.STRONG
 
 
-def test_a_wait_is_a_meter_that_empties() -> None:
+def test_a_wait_is_a_meter_that_fills_towards_what_comes() -> None:
     title, meter, *_ = shown(looking_at(demo(container={"stopping": STOPPING})))
 
-    assert title.startswith(" KILLING 23s of 30s ")
+    assert title.startswith(" KILLING 7.0s of 30s ")
     assert title.endswith("SIGKILL IN 23s")
-    assert meter == "█" * 60 + "░" * 18
+    assert meter == "█" * 18 + "░" * 60
 
 
 def test_what_does_not_run_has_words_in_place_of_a_meter() -> None:
@@ -172,3 +172,16 @@ def test_in_ascii_there_is_nothing_else() -> None:
     rows = shown(looking_at(demo()), view=replace(VIEW, marks=ASCII))
 
     assert all(row.isascii() for row in rows)
+
+
+def test_in_back_off_the_last_exit_stands_where_the_output_stood() -> None:
+    exited = LastExit(
+        NOW, 1, ExitCause.ITSELF, "Error", oom_killed=False, container_id=FIRST
+    )
+    waiting = BackoffSnapshot(40 * _SECOND, NOW, NOW + 17 * _SECOND, 80 * _SECOND)
+    pod = demo("|ssss", container={"backoff": waiting, "last_exit": exited})
+
+    rows = shown(looking_at(pod))
+
+    assert "exit exited by itself (1)" in rows
+    assert not any("success" in row for row in rows)

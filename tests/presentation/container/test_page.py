@@ -56,7 +56,7 @@ def short(snapshot: Snapshot, **fields: Any) -> list[str]:
 
 def test_the_short_form_of_a_container_that_is_being_stopped() -> None:
     assert "\n".join(row.rstrip() for row in short(stopping())) == (
-        " KILLING      █████████░░░  23s of 30s\n"
+        " KILLING      ███░░░░░░░░░  6.9s of 30s\n"
         "SIGKILL in 23s unless it exits\n"
         "result  unhealthy (6s)\n"
         "kill          SIGTERM 08:21:10, SIGKILL 08:21:40,\n"

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from probetui.presentation.text.meters import bar, countdown, segments, wide_segments
+from probetui.presentation.text.meters import bar, segments, waited, wide_segments
 from probetui.presentation.text.spans import Role, text_of
 from probetui.presentation.tick.marks import ASCII, UNICODE, MarkSet
 
@@ -55,29 +55,21 @@ def test_the_filled_part_has_the_role_and_the_rest_is_muted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("left", "shown"),
+    ("left", "part"),
     [
-        pytest.param(30, "██████", id="just begun"),
-        pytest.param(29.9, "█████░", id="a moment later"),
-        pytest.param(15, "███░░░", id="half of it"),
-        pytest.param(0.1, "█░░░░░", id="nearly over"),
-        pytest.param(0, "░░░░░░", id="over"),
-        pytest.param(-3, "░░░░░░", id="overdue"),
-        pytest.param(40, "██████", id="longer than the whole"),
+        pytest.param(30, 0.0, id="it begins"),
+        pytest.param(7.5, 0.75, id="a quarter is left"),
+        pytest.param(0, 1.0, id="over"),
+        pytest.param(-5, 1.0, id="overdue"),
+        pytest.param(40, 0.0, id="longer than the whole"),
     ],
 )
-def test_a_countdown_empties(left: float, shown: str) -> None:
-    bar_of_six = countdown(
-        timedelta(seconds=left), timedelta(seconds=30), Role.ERROR, UNICODE, 6
-    )
-
-    assert text_of(bar_of_six) == shown
+def test_a_wait_fills_towards_what_comes(left: float, part: float) -> None:
+    assert waited(timedelta(seconds=left), timedelta(seconds=30)) == part
 
 
 def test_a_wait_without_length_is_over() -> None:
-    assert (
-        text_of(countdown(timedelta(), timedelta(), Role.ERROR, UNICODE, 4)) == "░░░░"
-    )
+    assert waited(timedelta(), timedelta()) == 1.0
 
 
 @pytest.mark.parametrize("width", range(12))

@@ -16,6 +16,7 @@ from probetui.kubelet.journal import TickAction, TickEntry
 from probetui.kubelet.outcome import Result
 from probetui.presentation.container.card import fact_rows, unprobed_facts
 from probetui.presentation.container.detail import Subject, container_title, probe_tabs
+from probetui.presentation.container.exits import format_exit_cell
 from probetui.presentation.container.status_lines import image_line
 from probetui.presentation.outlook import next_failure_of
 from probetui.presentation.probe.detail import diagnostic_lines, output_text
@@ -33,7 +34,7 @@ from probetui.presentation.probe.verdict import (
     verdict_of,
 )
 from probetui.presentation.text.cells import all_lines
-from probetui.presentation.text.meters import bar, wide_segments
+from probetui.presentation.text.meters import bar, waited, wide_segments
 from probetui.presentation.text.spans import (
     EMPTY,
     Line,
@@ -73,8 +74,8 @@ _WORDS_OF_RESULTS = {
 class Headline(Struct, frozen=True):
     """What a probe or container is, and what comes next.
 
-    `count` is the run or the rest of a wait as text, `meter` a function of a width that
-    draws it; None where there is neither. `announced` is what comes.
+    `count` is the run, or what is over of a wait, as text, `meter` a function of a
+    width that draws it; None where there is neither. `announced` is what comes.
     """
 
     word: str
@@ -85,7 +86,7 @@ class Headline(Struct, frozen=True):
     """The part of the meter that is filled, or the failures of the run."""
 
     total: int = 0
-    """The failures that the run needs, 0 for the rest of a wait."""
+    """The failures that the run needs, 0 for a wait."""
 
     has_meter: bool = False
     meter_role: Role = Role.PLAIN
@@ -148,12 +149,18 @@ def headline_of(subject: Subject, view: View) -> Headline:
         role = Role.SUCCESS
     return replace(
         headline,
-        count=text_of(verdict.meter) if is_towards else "",
+        count=_count(verdict, is_failing=is_failing) if is_towards else "",
         filled=min(run, limit),
         total=limit,
         has_meter=True,
         meter_role=Role.ERROR if role is Role.HOLD else role,
     )
+
+
+def _count(verdict: ProbeVerdict, *, is_failing: bool) -> str:
+    count = text_of(verdict.meter)
+    # Of failures the word itself says that it counts them.
+    return count if is_failing else f"{count} successes"
 
 
 def headline_title(
@@ -222,8 +229,9 @@ def _with_wait(
         whole, left = backoff.window, backoff.until - view.now
     else:
         return replace(headline, count="")
-    part = max(min(left / whole, 1.0), 0.0) if whole else 0.0
-    return replace(headline, filled=part, has_meter=True, meter_role=Role.ERROR)
+    return replace(
+        headline, filled=waited(left, whole), has_meter=True, meter_role=Role.ERROR
+    )
 
 
 def _of_a_tick(tick: TickEntry, probe: ProbeSnapshot) -> Headline:
@@ -262,6 +270,11 @@ def _of_a_tick(tick: TickEntry, probe: ProbeSnapshot) -> Headline:
 
 def _output_row(subject: Subject, probe: ProbeSnapshot, view: View, width: int) -> Line:
     """Return the outcome and output, and at the right how long the probe took."""
+    waiting, last_exit = subject.container.backoff, subject.container.last_exit
+    is_now = subject.cursor is None and subject.container.stopping is None
+    if is_now and waiting is not None and waiting.until is not None and last_exit:
+        # What the instance before answered is over with it.
+        return line(muted("exit "), Span(format_exit_cell(last_exit), Role.STRONG))
     tick = _shown_tick(subject, probe)
     if tick is None:
         return line(muted("not probed yet"))

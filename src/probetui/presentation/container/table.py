@@ -74,7 +74,9 @@ _WORDS = {
 """The screen's words for the reasons of a cluster, which `describe` has."""
 
 ROOM_FOR_STATES = 17
-"""The width, in cells, of the longest common state, `Pull back-off 16s`."""
+"""The width, in cells, of the longest common state, `Back-off 17s left`."""
+
+_LEFT = " left"
 
 
 class ContainerCells(Struct, frozen=True):
@@ -223,6 +225,9 @@ def _state_in(
     short = state(pod, container, view, age=format_brief_age)
     if len(short.text) <= room:
         return short
+    short = short._replace(text=short.text.removesuffix(_LEFT))
+    if len(short.text) <= room:
+        return short
     # The container's card has all of it.
     if (awaited := short.text.removeprefix(_WAITING_FOR)) != short.text:
         return short._replace(text=f"For {awaited}")
@@ -241,10 +246,11 @@ def state(
     view: View,
     age: Callable[[timedelta], str] = format_age,
 ) -> Span:
-    """Format a container's state: `Running 41s`, `Back-off 17s`.
+    """Format a container's state: `Running 41s`, `Back-off 17s left`.
 
-    What is left of a back-off is the least: nothing happens before. A user's fault
-    takes the place of `Running`.
+    What is left of a back-off is the least: nothing happens before. It is in back-off
+    from its end on, whatever word its status has for that. A user's fault takes the
+    place of `Running`.
     """
     if container.stopping is not None:
         return Span("Stopping", Role.ERROR)
@@ -260,6 +266,10 @@ def state(
             if started_at is None:
                 return Span(word)
             return Span(f"{word} {age(view.now - started_at)}")
+        case ContainerStatus(state=Terminated()) if left := _left_of_wait(
+            _BACK_OFF, container, view
+        ):
+            return Span(f"{_WORDS[_BACK_OFF]} {age(left)}{_LEFT}", Role.ERROR)
         case ContainerStatus(state=Terminated(exit_code, reason)):
             word = _WORDS.get(reason, "Exited")
             role = Role.ERROR if exit_code else Role.MUTED
@@ -267,7 +277,7 @@ def state(
         case ContainerStatus(state=Waiting(reason)) if reason in WAITING_IN_TROUBLE:
             word = _WORDS.get(reason, reason)
             left = _left_of_wait(reason, container, view)
-            return Span(f"{word} {age(left)}" if left else word, Role.ERROR)
+            return Span(f"{word} {age(left)}{_LEFT}" if left else word, Role.ERROR)
         case ContainerStatus(state=Waiting(reason)):
             awaited = _awaited(pod, container) or _WORDS.get(reason, reason)
         case _:

@@ -58,7 +58,7 @@ from probetui.presentation.probe.state import (
     threshold,
     would_be_killed,
 )
-from probetui.presentation.text.meters import countdown, segments
+from probetui.presentation.text.meters import bar, segments, waited
 from probetui.presentation.text.spans import EMPTY, Line, Role, Span, line, muted
 from probetui.presentation.text.view import View
 
@@ -281,13 +281,13 @@ def _waiting_in_backoff(
 def _wait_meter(
     left: timedelta, whole: timedelta, words: str, view: View, width: int
 ) -> Line:
-    """Draw the rest of a wait, with a bar before it if both fit."""
-    text = f"{format_countdown(max(left, timedelta()))} of {words}"
+    """Draw how much of a wait is over, with a bar before it if both fit."""
+    text = f"{format_countdown(min(max(whole - left, timedelta()), whole))} of {words}"
     room = min(width - len(text) - 2, _MOST_OF_A_BAR)
     if room < _LEAST_OF_A_BAR:
         return line(Span(text, Role.ERROR))
-    bar = countdown(left, whole, Role.ERROR, view.marks, room)
-    return line(*bar, Span(f"  {text}", Role.ERROR))
+    drawn = bar(waited(left, whole), Role.ERROR, view.marks, room)
+    return line(*drawn, Span(f"  {text}", Role.ERROR))
 
 
 def _idle(

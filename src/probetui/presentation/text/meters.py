@@ -71,12 +71,12 @@ def bar(part: float, role: Role, marks: MarkSet, width: int) -> Line:
     return _bar(_cells(part, width), width, role, marks)
 
 
-def countdown(
-    left: timedelta, whole: timedelta, role: Role, marks: MarkSet, width: int
-) -> Line:
-    """Draw the rest of a wait as a bar that empties."""
-    part = left / whole if whole > timedelta() else 0.0
-    return bar(part, role, marks, width)
+def waited(left: timedelta, whole: timedelta) -> float:
+    """Return which part of a wait is over, from 0 to 1.
+
+    A bar of it fills as a run of failures does, towards what comes.
+    """
+    return min(max(1 - left / whole, 0.0), 1.0) if whole > timedelta() else 1.0
 
 
 def _cells(part: float, width: int) -> int:
