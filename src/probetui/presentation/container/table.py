@@ -249,8 +249,8 @@ def state(
     """Format a container's state: `Running 41s`, `Back-off 17s left`.
 
     What is left of a back-off is the least: nothing happens before. It is in back-off
-    from its end on, whatever word its status has for that. A user's fault takes the
-    place of `Running`.
+    from its end on, whatever its status says meanwhile, unless that is a cause as
+    `Out of memory` is. A user's fault takes the place of `Running`.
     """
     if container.stopping is not None:
         return Span("Stopping", Role.ERROR)
@@ -266,12 +266,11 @@ def state(
             if started_at is None:
                 return Span(word)
             return Span(f"{word} {age(view.now - started_at)}")
-        case ContainerStatus(state=Terminated()) if left := _left_of_wait(
-            _BACK_OFF, container, view
-        ):
-            return Span(f"{_WORDS[_BACK_OFF]} {age(left)}{_LEFT}", Role.ERROR)
         case ContainerStatus(state=Terminated(exit_code, reason)):
             word = _WORDS.get(reason, "Exited")
+            left = _left_of_wait(_BACK_OFF, container, view)
+            if left and reason not in _WORDS:
+                return Span(f"{_WORDS[_BACK_OFF]} {age(left)}{_LEFT}", Role.ERROR)
             role = Role.ERROR if exit_code else Role.MUTED
             return Span(f"{word} {exit_code}", role)
         case ContainerStatus(state=Waiting(reason)) if reason in WAITING_IN_TROUBLE:
