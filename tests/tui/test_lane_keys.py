@@ -274,3 +274,24 @@ async def test_cards_have_no_rows_of_probes() -> None:
 
         assert "READY START" in text
         assert sum(row in KINDS for row in rows_of_list(app)) == 9
+
+
+async def test_a_pane_that_lost_its_room_while_another_was_zoomed_is_zoomed() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("z")
+        await pilot.resize_terminal(120, 20)
+        await pilot.press("tab")
+        await pilot.pause()
+
+        assert "Probes" in screen_lines(app)[1]
+
+
+async def test_a_pane_that_has_lost_its_room_is_not_gone_to() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.resize_terminal(120, 20)
+        await app.screen.run_action("pane('ticks')")
+        await pilot.pause()
+
+        assert "1 Containers" in focused(screen_lines(app))

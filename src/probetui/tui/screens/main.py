@@ -268,13 +268,16 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         return super().check_action(action, parameters)
 
     def action_pane(self, name: str) -> None:
-        """Focus a pane, or open its screen if the pane does not fit."""
+        """Focus a pane, or open its screen if the pane does not fit.
+
+        One without a screen of its own has just lost its room, and is passed over.
+        """
         pane = self.query_one(f"#{name}", Pane)
         if self._zoomed and (name != "trace" or name in self._in_turn):
             self._zoom(name)
         if pane.display:
             pane.focus()
-        elif self.ui_state.subject is not None:
+        elif name in _SCREENS_INSTEAD and self.ui_state.subject is not None:
             self.app.push_screen(SCREEN_OPENERS[_SCREENS_INSTEAD[name]](self.ui_state))
 
     def action_other_pane(self, step: int) -> None:
