@@ -400,6 +400,7 @@ class _Node:
             sources=(API_SOURCE, FILE_SOURCE),
             seed=run.world.seed,
             queues_while_waiting=True,
+            has_api_server=True,
         )
         inputs: list[tuple[Input | None, Any]] = []
         self.session = RealtimeSession(

@@ -35,6 +35,9 @@ class KubeletConfig(Value, frozen=True):
             rules let a node have one.
         counts_generations: generations of pods are maintained here, as by an API
             server; otherwise they come from the sources, and old records have none.
+        has_api_server: the pods that are not static come from an API server, and never
+            wait for one of their name. Without it their manifests stand for one, which
+            would not have them before that is gone.
         creates: a missing container is created; else the kubelet waits for it.
         restarts: a container that exited is started again; else that is only journaled.
         kills: a container whose probes failed is stopped; else that is only journaled.
@@ -59,6 +62,7 @@ class KubeletConfig(Value, frozen=True):
     sidecar_probes_end_with_never: bool = True
     queues_while_waiting: bool = False
     counts_generations: bool = False
+    has_api_server: bool = False
 
     sync_tick: TimeSpan = timedelta(seconds=1)
     housekeeping_tick: TimeSpan = timedelta(seconds=2)

@@ -310,7 +310,8 @@ class Kubelet:
                     if old.full_name == pod.full_name:
                         self._note_differences(old, pod, now)
                 self._set_conditions(sourced)
-                waits = self.config.rules.static_pods_wait
+                waits = not self.config.has_api_server or is_static_pod(pod)
+                waits = waits and self.config.rules.static_pods_wait
                 self.add_pod(pod, now, waits_for_name=waits)
             case PodOperation.UPDATE:
                 self._note_differences(self.pods.get(pod.uid, pod), pod, now)

@@ -217,7 +217,12 @@ class NodeBench:
         runtime = FakeRuntime(self.world)
         self.session = RealtimeSession(
             Engine(
-                KubeletConfig(version=rules.version, sources=(API_SOURCE,), seed=1),
+                KubeletConfig(
+                    version=rules.version,
+                    sources=(API_SOURCE,),
+                    seed=1,
+                    has_api_server=True,
+                ),
                 START,
             ),
             Executor(runtime, self.prober, NoHooks(), clock),

@@ -12,9 +12,10 @@ from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.kubelet.effects import RegistryCredentials
 from tests.builders import a_pod
 from tests.cluster.api_server.resources import CONFIG_MAPS, PODS, SECRETS
+from tests.cluster.api_server.store import DeleteOptions
 from tests.cluster.node.bench import NODE, NodeBench, running
 from tests.cluster.recorded import recorded
-from tests.fakes import FAILING, Answer
+from tests.fakes import FAILING, Answer, Run
 
 LIVENESS = {
     "livenessProbe": {"exec": {"command": ["true"]}, "periodSeconds": 5},
@@ -144,6 +145,26 @@ async def test_a_deletion_that_came_before_the_node_is_confirmed(
     async with running(bench, monkeypatch):
         await bench.pass_time(10)
 
+        assert bench.cluster.pod() is None
+
+
+async def test_a_pod_that_takes_the_name_of_one_removed_by_force_runs_beside_it(
+    bench: NodeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.world.runs = lambda _operation: Run(on_sigterm=None)
+    async with running(bench, monkeypatch):
+        bench.cluster.create_pod(terminationGracePeriodSeconds=30)
+        await bench.pass_time(3)
+        bench.cluster.store.delete(PODS, "default", "web", DeleteOptions(0))
+        bench.cluster.create_pod()
+        await bench.pass_time(5)
+
+        both_run = sum(one.runs() for one in bench.world.containers.values())
+        status = bench.cluster.pod()["status"]
+        bench.cluster.store.delete(PODS, "default", "web")
+        await bench.pass_time(40)
+
+        assert (both_run, status["phase"]) == (2, "Running")
         assert bench.cluster.pod() is None
 
 

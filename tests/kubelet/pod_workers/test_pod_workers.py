@@ -582,15 +582,6 @@ class TestStaticPods:
         assert self.started(bench) == [WEB]
         assert bench.workers.state("other") is PodWorkerState.FINISHED
 
-    def test_one_that_is_deleted_when_it_is_first_seen_is_ended_for_its_api_server(
-        self,
-    ) -> None:
-        bench = Bench()
-
-        bench.update(KILL, is_static=True, is_in_api=True)
-
-        assert self.started(bench) == [WEB]
-
     def test_a_pod_that_never_started_is_forgotten_if_it_is_not_desired(self) -> None:
         bench = self.one_waits()
 

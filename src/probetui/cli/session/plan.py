@@ -419,7 +419,7 @@ class NodePlan(RunPlan, frozen=True, kw_only=True):
     def kubelet_config(self, *, default_seed: int) -> KubeletConfig:
         """Return the kubelet's configuration; the API server counts generations."""
         config = super().kubelet_config(default_seed=default_seed)
-        return replace(config, counts_generations=False)
+        return replace(config, counts_generations=False, has_api_server=True)
 
 
 class CasePlan(RunPlan, frozen=True, kw_only=True):

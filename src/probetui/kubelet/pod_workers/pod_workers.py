@@ -346,16 +346,12 @@ class PodWorkers:
         """
         if not status.is_static or status.active is not None:
             return True
-        name = status.full_name
         if status.terminating:
-            if status.is_in_api and self._started_static.get(name, uid) == uid:
-                # It may have run before this kubelet did, and the API server waits
-                # for its end.
-                return True
             # It never started, so there is nothing to terminate.
             status.pending = None
             status.terminated = status.finished = True
             return False
+        name = status.full_name
         if name in self._started_static:
             may = self._started_static[name] == uid
         else:
