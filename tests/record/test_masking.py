@@ -233,7 +233,9 @@ def leaked(text: str) -> str:
         ("Authorization: Bearer abc.def", "Authorization: ***"),
         ("curl -H 'x-api-key: abc' x", "curl -H 'x-api-key: ***' x"),
         ("sent Bearer abcdefgh1234", "sent Bearer ***"),
+        ("sent BEARER abcdefgh1234", "sent BEARER ***"),
         ('{"password": "abc", "n": 1}', '{"password": "***", "n": 1}'),
+        ('{"password"  : "abc"}', '{"password"  : "***"}'),
         (r'"{\"token\":\"abc\"}"', r'"{\"token\":\"***\"}"'),
         (
             "-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----",

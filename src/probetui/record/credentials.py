@@ -145,11 +145,11 @@ def _of_short(text: str) -> str:
 def _masked(text: str) -> str:
     if "://" in text and "@" in text:
         text = _USER_INFO.sub(_masked_user_info, text)
-    if "=" in text or '":' in text or '" :' in text or "-" in text:
-        text = _without_named(text)
+    text = _without_named(text)
     if ":" in text:
         text = _HEADER.sub(_masked_header, text)
-    if "earer" in text or "asic" in text:
+    lowered = text.lower()
+    if "bearer" in lowered or "basic" in lowered:
         text = _SCHEME.sub(_masked_header, text)
     if "PRIVATE KEY-----" in text:
         text = _PRIVATE_KEY.sub(rf"\1 {MASKED} \2", text)
