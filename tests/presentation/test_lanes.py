@@ -1,8 +1,8 @@
 """Lanes: what they draw for ticks, lives, and what comes next.
 
 They are drawn in ASCII, where the height of a failure is a digit: `-` is a success, `_`
-the time after it, `.` no probe, `K` a kill, `%` the grace period, `X` an exit, `~` a
-wait, `=` the range of a restart, `|` a start.
+the time after it, `.` no probe, `K` a kill, `k` one to come, `%` the grace period, `X`
+an exit, `~` a wait, `=` the range of a restart, `|` a start.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from probetui.engine.snapshot import Snapshot
 from probetui.presentation.lanes import (
     ASCII_LANES,
     UNICODE_LANES,
+    LaneMarks,
     LatencyCell,
     axis_line,
     lane_line,
@@ -119,8 +120,8 @@ def test_no_failure_is_lost_however_long_a_cell_is(cell_seconds: float) -> None:
 def test_a_probe_that_fails_is_seen_to_be_killed_next() -> None:
     container, liveness = drawn(steady())
 
-    assert container == "      |------12K%%%%%X------12K         "
-    assert liveness == "       ------123......------12K         "
+    assert container == "      |------12K%%%%%X------12k         "
+    assert liveness == "       ------123......------12k         "
 
 
 def test_a_kill_is_followed_by_its_grace_period_and_the_exit() -> None:
@@ -185,6 +186,19 @@ def test_what_is_held_or_still_to_come_is_faint() -> None:
     assert not lane_span(tick, UNICODE_LANES).is_faint
     assert lane_span(replace(tick, is_tick=False), UNICODE_LANES).is_faint
     assert lane_span(replace(tick, is_future=True), UNICODE_LANES).is_faint
+
+
+@pytest.mark.parametrize("marks", [UNICODE_LANES, ASCII_LANES])
+def test_a_kill_to_come_is_weaker_than_one_that_came(marks: LaneMarks) -> None:
+    kill = LaneCell(CellKind.KILL)
+
+    came, to_come = (
+        lane_span(replace(kill, is_future=is_future), marks)
+        for is_future in (False, True)
+    )
+
+    assert (came.text, came.role, came.is_reversed) == ("K", Role.KILL, True)
+    assert (to_come.text, to_come.role, to_come.is_reversed) == ("k", Role.ERROR, False)
 
 
 def test_an_injected_result_is_not_drawn_as_the_kubelets() -> None:

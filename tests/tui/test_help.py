@@ -55,6 +55,7 @@ async def test_the_first_page_has_ten_keys_and_the_marks() -> None:
         [":", "/", "space", ".", "t", "i", "w", "v", "r", "q"]
     )
     assert "K kill   ▒ grace" in marks
+    assert "k kill to come" in marks
     assert " MARKS  ✓ success" in marks
 
 

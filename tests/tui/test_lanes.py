@@ -67,7 +67,7 @@ async def test_the_past_and_the_kill_to_come_are_on_one_axis() -> None:
 
     now = heading.index("now") + len("now") - 1
     assert "1" in row[:now]
-    assert row[now + 1 :].count("K") == 1
+    assert row[now + 1 :].count("k") == 1
 
 
 async def test_keys_change_how_much_time_a_cell_stands_for() -> None:

@@ -40,6 +40,7 @@ class LaneMarks(Struct, frozen=True):
     grace: str = "▒"
     exit: str = "╳"  # noqa: RUF001  # a crossing, as high as a line
     kill: str = "K"
+    kill_ahead: str = "k"
     user: str = "*"
     threshold: str = "─"
     level: str = "┄"
@@ -104,6 +105,7 @@ def lane_legend(marks: LaneMarks) -> tuple[tuple[str, str], ...]:
         (marks.wait, "back-off, or waiting"),
         (marks.range, "restart in this range"),
         (marks.user, "yours"),
+        (marks.kill_ahead, "kill to come, as all that is faint"),
     )
 
 
@@ -161,8 +163,7 @@ def lane_span(cell: LaneCell, marks: LaneMarks, *, is_chosen: bool = False) -> S
     kind = cell.kind
     if kind is CellKind.EMPTY:
         return Span(" ", is_reversed=is_chosen)
-    # The kill to come is what matters most: faint, it is not legible in every theme.
-    is_faint = kind is not CellKind.KILL and (cell.is_future or not _is_bright(cell))
+    is_faint = cell.is_future or not _is_bright(cell)
     if cell.is_by_user and kind in {CellKind.CALM, CellKind.ERRORED}:
         return Span(marks.user, Role.ACCENT, is_reversed=is_chosen)
     if kind is CellKind.FAILING:
@@ -172,14 +173,16 @@ def lane_span(cell: LaneCell, marks: LaneMarks, *, is_chosen: bool = False) -> S
             role = Role.ACCENT
         text = _height(cell, marks)
         return Span(text, role, is_reversed=is_chosen, is_faint=is_faint)
+    if kind is CellKind.KILL and cell.is_future:
+        # Not faint either: then it is not legible in every theme.
+        return Span(marks.kill_ahead, Role.ERROR, is_reversed=is_chosen)
     text = getattr(marks, kind.value)
     if kind is CellKind.CALM and cell.is_tick:
         text = marks.calm_tick
-    is_kill = kind is CellKind.KILL and not cell.is_future
     return Span(
         text,
         _ROLES[kind],
-        is_reversed=is_chosen != is_kill,
+        is_reversed=is_chosen != (kind is CellKind.KILL),
         is_faint=is_faint,
     )
 

@@ -95,10 +95,8 @@ class Headline(Struct, frozen=True):
     def badge(self) -> Span:
         """The state and the run, in reverse colours if that is no good state."""
         words = f"{self.word} {self.count}".rstrip()
-        role = ROLES[self.tone]
         is_calm = self.tone in {Tone.CALM, Tone.WAITING}
-        is_reversed = not is_calm and role is not Role.HOLD
-        return Span(f" {words} ", role, is_reversed=is_reversed)
+        return Span(f" {words} ", ROLES[self.tone], is_reversed=not is_calm)
 
     def meter(self, view: View, width: int) -> Line:
         """Draw the meter over the whole width."""

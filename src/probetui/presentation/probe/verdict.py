@@ -131,9 +131,7 @@ class ProbeVerdict(Struct, frozen=True):
         role = ROLES[self.tone]
         if self.tone in {Tone.CALM, Tone.WAITING}:
             return Span(self.word.ljust(BADGE), role)
-        # The role of a hold is reversed already.
-        text = f" {self.word}".ljust(BADGE)
-        return Span(text, role, is_reversed=role is not Role.HOLD)
+        return Span(f" {self.word}".ljust(BADGE), role, is_reversed=True)
 
 
 def unprobed_verdict(

@@ -66,6 +66,10 @@ _LEAST_LANE = 24
 """Cells that a lane has at least, whatever the names need."""
 
 
+_LANE_AND_STATE = ROOM_FOR_STATES + 32
+"""Cells behind the name from which on a state is whole beside a lane."""
+
+
 class ListedNames(Struct, frozen=True):
     """The length of the longest name of a list, and the types of probe not in use."""
 
@@ -106,10 +110,11 @@ def columns_for(width: int, listed: ListedNames) -> tuple[Column, ...]:
 def lane_columns_for(width: int, listed: ListedNames) -> tuple[Column, ...]:
     """Return the columns of a list with lanes, which take what is left."""
     state = _STATE
-    if width < _ROOM_FOR_LONG_STATES:
+    fixed = (_MARKER.width or 0) + (_RESTARTS.width or 0)
+    left = width - fixed - len((_MARKER, _NAME, state, _RESTARTS))
+    if width < _ROOM_FOR_LONG_STATES and left - listed.longest < _LANE_AND_STATE:
         state = replace(state, width=_SHORT_STATE)
-    fixed = (_MARKER.width or 0) + (state.width or 0) + (_RESTARTS.width or 0)
-    room = width - fixed - len((_MARKER, _NAME, state, _RESTARTS)) - _LEAST_LANE
+    room = left - (state.width or 0) - _LEAST_LANE
     name = Column(_NAME.heading, max(min(listed.longest, room), _SHORT_STATE))
     return (_MARKER, name, state, _RESTARTS, Column(""))
 
