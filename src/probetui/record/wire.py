@@ -84,7 +84,7 @@ def json_schema(
         suffix: the end of class names that the schema leaves out.
     """
     schema = {"$schema": DIALECT, "title": title, **msgspec.json.schema(kind)}
-    published = {name: name.removesuffix(suffix) for name in schema.get("$defs", ())}
+    published = {name: name.removesuffix(suffix) for name in schema["$defs"]}
     published |= {cls.__name__: name for cls, name in names.items()}
     class_name = re.compile(rf'(?<=["/])({"|".join(published)})(?=")')
     text = class_name.sub(lambda match: published[match[0]], json.dumps(schema))
