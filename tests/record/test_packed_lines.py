@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import random
 import zlib
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from probetui.errors import RecordError
+from probetui.record.file import REPORT_BEGINNING, record_chunks, record_lines
 from probetui.record.packed_lines import pack_lines, unpack_rows
+from probetui.record.report_file import DATA_TYPE, pack_record
 from probetui.record.values import DamageError
 
 INSTANT = st.datetimes().map(lambda at: f"{at.isoformat(timespec='microseconds')}Z")
@@ -54,14 +59,15 @@ def test_lines_of_too_many_shapes_stand_as_they_are() -> None:
 @pytest.mark.parametrize(
     "row",
     [
-        *(b"1,+1\n", b"0\n", b"0,+1,+1\n", b"0,x\n", b"0,-9\n", b"x\n", b"\n"),
+        *(b"2,+1\n", b"0\n", b"0,+1,+1\n", b"0,x\n", b"0,-9\n", b"x\n", b"\n"),
+        *(b"x,+1\n", b",+1\n"),
         b"0" + b",+1" * 100_000,
         *(b"-1,+1\n", b"99999999999999999999,\n", b"0,+99999999999999999999\n"),
     ],
 )
 def test_a_row_that_nothing_was_packed_into_is_refused(row: bytes) -> None:
     with pytest.raises(DamageError):
-        list(unpack_rows([b"=n 7\n", row]))
+        list(unpack_rows([b"=n 7\n", b"=m 7\n", row]))
 
 
 @pytest.mark.parametrize(
@@ -90,3 +96,68 @@ def test_an_instant_that_does_not_exist_is_refused() -> None:
         list(
             unpack_rows([b"=2026-01-01T00:00:00.000000Z\n", b"0,+999999999999999999\n"])
         )
+
+
+@pytest.mark.parametrize("number", [10, 10**17, 10**18 - 2])
+def test_the_step_from_a_number_to_the_next_is_one(number: int) -> None:
+    rows = list(pack_lines([b"n %d\n" % number, b"n %d\n" % (number + 1)]))
+
+    assert rows[1] == b"0,+1\n"
+
+
+def a_report(path: Path, block: str) -> Path:
+    """Write a page with a block of a record between other scripts."""
+    text = f'<script>1</script><script type="{DATA_TYPE}">{block}<script>2</script>'
+    path.write_text(REPORT_BEGINNING + text)
+    return path
+
+
+@pytest.mark.parametrize("count", [0, 1, 2000])
+def test_a_record_comes_back_from_a_report(tmp_path: Path, count: int) -> None:
+    words = random.Random(0)
+    lines = [b"%x\n" % words.getrandbits(400) for _ in range(count)]
+
+    path = a_report(tmp_path / "report.html", f"{pack_record(lines)}</script>")
+
+    assert list(record_lines(path)) == lines
+
+
+def test_a_record_in_a_report_is_unpacked_in_parts(tmp_path: Path) -> None:
+    lines = [b"%s\n" % (b"x" * 100_000)] * 100
+    path = a_report(tmp_path / "report.html", f"{pack_record(lines)}</script>")
+
+    assert max(map(len, record_chunks(path))) <= 1 << 20
+
+
+def swapped(block: str) -> str:
+    half = len(block) // 2
+    return block[:half] + block[half:].swapcase()
+
+
+@pytest.mark.parametrize(
+    ("block", "problem"),
+    [
+        (
+            "{packed}",
+            "the report has no record, or only the beginning of one",
+        ),
+        (
+            "!{packed}</script>",
+            "the record in the report is damaged: Only base64 data is allowed",
+        ),
+        (
+            "{swapped}</script>",
+            "the record in the report is damaged: Error -3 while decompressing .*",
+        ),
+    ],
+    ids=["cut off", "not Base64", "not what was packed"],
+)
+def test_a_damaged_report_is_refused_with_the_reason(
+    tmp_path: Path, block: str, problem: str
+) -> None:
+    packed = pack_record([b"%d\n" % number for number in range(999)])
+    block = block.format(packed=packed, swapped=swapped(packed))
+    path = a_report(tmp_path / "report.html", block)
+
+    with pytest.raises(RecordError, match=rf"report\.html: {problem}$"):
+        list(record_lines(path))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 import zlib
 from collections.abc import Iterable, Iterator
 
@@ -18,8 +19,7 @@ from probetui.record.values import DamageError
 DATA_TYPE = "application/vnd.probetui.record"
 """The media type of the block; what no browser knows is data to it."""
 
-_BLOCK = f'<script type="{DATA_TYPE}">'.encode()
-_BLOCK_END = b"</script>"
+_BLOCK = re.compile(f'<script type="{DATA_TYPE}">([^<]*)</script>'.encode())
 _GZIP = 16 + zlib.MAX_WBITS
 _LEVEL = 9
 _BASE64_BYTES = 1 << 16
@@ -30,7 +30,7 @@ def pack_record(lines: Iterable[bytes]) -> str:
     """Return the text of the block for the lines of a record."""
     packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
     packed = b"".join(map(packer.compress, pack_lines(lines))) + packer.flush()
-    return base64.b64encode(packed).decode("ascii")
+    return base64.b64encode(packed).decode()
 
 
 def packed_rows(page: bytes) -> Iterator[bytes]:
@@ -39,11 +39,11 @@ def packed_rows(page: bytes) -> Iterator[bytes]:
     Raises:
         DamageError: the page has no such block, or it is damaged.
     """
-    begin = page.find(_BLOCK)
-    end = page.find(_BLOCK_END, begin)
-    if begin < 0 or end < 0:
+    block = _BLOCK.search(page)
+    if block is None:
         raise DamageError("the report has no record, or only the beginning of one")
-    yield from _unpacked(memoryview(page)[begin + len(_BLOCK) : end])
+    begin, end = block.span(1)
+    yield from _unpacked(memoryview(page)[begin:end])
 
 
 def _unpacked(block: memoryview) -> Iterator[bytes]:
