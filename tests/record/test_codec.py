@@ -451,6 +451,23 @@ def test_a_command_of_somebody_else_is_recorded_without_secrets() -> None:
     assert "hunter2" not in str(record["to"])
 
 
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        pytest.param("\x7f", rb"\u007f", id="DEL"),
+        pytest.param("\x1b[2J", rb"\u001b[2J", id="ESC"),
+        pytest.param("\x9b2J", rb"\u009b2J", id="CSI in one byte"),
+        pytest.param("a\nb", rb"a\nb", id="line feed"),
+        pytest.param("a\u2028b", rb"a\u2028b", id="line separator"),
+        pytest.param("\udcff", rb"\udcff", id="no UTF-8"),
+    ],
+)
+def test_what_a_terminal_or_a_reader_of_lines_would_obey_is_escaped(
+    text: str, written: bytes
+) -> None:
+    assert encode_line({"text": text}) == b'{"text":"%s"}\n' % written
+
+
 def test_text_that_is_not_ascii_stays_readable() -> None:
     assert "é 漢 😀".encode() in encode_line({"text": "é 漢 😀"})
 

@@ -97,6 +97,21 @@ def test_routine_is_in_the_file_after_a_while(
     assert asyncio.run(write()) == ([], [TICK])
 
 
+def test_routine_is_in_the_file_after_a_while_each_time(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record_writer, "FLUSH_SECONDS", 0.01)
+
+    async def write() -> list[Record]:
+        writer = CompressedRecordWriter.open(path)
+        for tick in ticks(3):
+            writer.write([tick])
+            await asyncio.sleep(record_writer.FLUSH_SECONDS)
+        return read(path)
+
+    assert asyncio.run(write()) == ticks(3)
+
+
 def test_much_routine_does_not_wait(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,6 +123,28 @@ def test_much_routine_does_not_wait(
         return read(path)
 
     assert asyncio.run(write()) == ticks(100)
+
+
+def test_routine_that_has_become_much_does_not_wait(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record_writer, "PENDING_BYTES", 100)
+
+    async def write() -> list[Record]:
+        writer = CompressedRecordWriter.open(path)
+        for tick in ticks(100):
+            writer.write([tick])
+        return read(path)
+
+    written = asyncio.run(write())
+    assert len(written) > 90
+    assert written == ticks(len(written))
+
+
+def test_a_recording_of_nothing_is_an_empty_file(path: Path) -> None:
+    CompressedRecordWriter.open(path).close()
+
+    assert path.read_bytes() == b""
 
 
 def test_without_a_loop_everything_is_in_the_file_at_once(path: Path) -> None:
@@ -175,6 +212,15 @@ def test_a_plain_file_is_read_as_it_is_whatever_its_name(path: Path) -> None:
     path.write_bytes(b"plain\n\x00\xff")
 
     assert contents(path) == b"plain\n\x00\xff"
+
+
+def test_a_plain_file_is_read_in_parts(path: Path) -> None:
+    path.write_bytes(bytes(5 << 20))
+
+    chunks = list(record_chunks(path))
+
+    assert max(map(len, chunks)) <= 1 << 20
+    assert sum(map(len, chunks)) == 5 << 20
 
 
 def test_a_full_disk_leaves_what_was_flushed_before(path: Path) -> None:

@@ -11,9 +11,21 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from probetui.k8s.pod import Container, EnvVar, Pod
-from probetui.k8s.probe import ExecAction, HTTPGetAction, HTTPHeader, Probe
+from probetui.k8s.probe import (
+    ExecAction,
+    HTTPGetAction,
+    HTTPHeader,
+    Probe,
+    SleepAction,
+    TCPSocketAction,
+)
 from probetui.k8s.volume import ConfigMap, Secret
-from probetui.record.credentials import is_secret_name
+from probetui.record.credentials import (
+    find_credentials,
+    find_credentials_in_args,
+    find_credentials_in_header,
+    is_secret_name,
+)
 from probetui.record.masking import Mask, find_object_secrets, find_pod_secrets
 from tests.kubelet.images.test_keyring import pull_secret
 
@@ -336,3 +348,132 @@ def test_credentials_are_found_wherever_a_container_has_them() -> None:
         "in-sh",
         basic,
     } <= set(find_pod_secrets([pod]))
+
+
+@pytest.mark.parametrize(
+    ("words", "secrets"),
+    [
+        (("app", "--password", "abc"), ["abc"]),
+        (("app", "--password", "--verbose"), []),
+        (("app", "--mode", "fast", "x"), []),
+        (("password", "abc"), []),
+        (("app", "-token", "a", "--api-key", "b"), ["a", "b"]),
+        (("app", "--db-pass=abc", "x"), ["abc"]),
+    ],
+)
+def test_what_follows_the_flag_of_a_secret_is_secret(
+    words: tuple[str, ...], secrets: list[str]
+) -> None:
+    assert list(find_credentials_in_args(words)) == secrets
+
+
+@pytest.mark.parametrize(
+    ("text", "secrets"),
+    [
+        ("https://me:pw@host/x", ["pw"]),
+        ("https://ghp_abc@host/x", ["ghp_abc"]),
+        ("https://me:p%40w@host", ["p%40w", "p@w"]),
+        ("/x?token=a%2Fb&page=2", ["a%2Fb", "a/b"]),
+        ('{"password": "abc", "n": "1"}', ["abc"]),
+        ("db --password abc -u me", ["abc"]),
+        ("X-Api-Key: abc", ["abc"]),
+        ("Cookie: id=1", ["id=1"]),
+        ("sent Bearer abcdefgh1234", ["abcdefgh1234"]),
+        ("nothing to see", []),
+    ],
+)
+def test_what_is_secret_by_its_place_is_found(text: str, secrets: list[str]) -> None:
+    assert list(find_credentials(text)) == secrets
+
+
+@pytest.mark.parametrize(
+    ("value", "secrets"),
+    [
+        ("abc", ["abc"]),
+        ("Bearer abc", ["Bearer abc", "abc"]),
+        (" TOKEN abc ", [" TOKEN abc ", "abc"]),
+        ("Mine abc", ["Mine abc"]),
+        ("Bearer", ["Bearer"]),
+        ("Basic bWU6cHc=", ["Basic bWU6cHc=", "bWU6cHc=", "me:pw", "pw"]),
+        ("Basic no!base64", ["Basic no!base64", "no!base64"]),
+        ("Basic /w==", ["Basic /w==", "/w=="]),
+        ("Digest bWU6cHc=", ["Digest bWU6cHc=", "bWU6cHc="]),
+    ],
+)
+def test_a_header_is_secret_and_so_is_the_token_in_it(
+    value: str, secrets: list[str]
+) -> None:
+    assert list(find_credentials_in_header(value)) == secrets
+
+
+def test_a_pod_is_masked_wherever_it_can_have_a_secret() -> None:
+    known = "hunter22"
+
+    def get(path: str, value: str, plain: str) -> HTTPGetAction:
+        headers = (HTTPHeader("X-Token", value), HTTPHeader("X-Note", plain))
+        return HTTPGetAction(port=80, path=path, http_headers=headers)
+
+    def container(name: str, secret: str, value: str) -> Container:
+        return Container(
+            name,
+            command=("app", secret),
+            args=(secret, "-v"),
+            env=(EnvVar("MODE", secret), EnvVar("TOKEN", value), EnvVar("A", "b")),
+            startup_probe=Probe(get(f"/{secret}", value, secret)),
+            liveness_probe=Probe(ExecAction(("cat", secret))),
+            readiness_probe=Probe(TCPSocketAction(port=1)),
+            post_start=ExecAction(("touch", secret)),
+            pre_stop=SleepAction(3),
+        )
+
+    def pod(secret: str, value: str) -> Pod:
+        return Pod(
+            uid="1",
+            name="demo",
+            annotations={"note": f"it is {secret}", "other": "x"},
+            init_containers=(container("first", secret, value), Container("bare")),
+            containers=(container("web", secret, value), Container("plain")),
+        )
+
+    assert Mask([known]).pod(pod(known, "x")) == pod("***", "***")
+
+
+@pytest.mark.parametrize("handler", [TCPSocketAction(port=1), SleepAction(3), None])
+def test_a_hook_without_text_stays_as_it_is(
+    handler: TCPSocketAction | SleepAction | None,
+) -> None:
+    pod = Pod("1", "demo", containers=(Container("web", post_start=handler),))
+
+    assert Mask(["hunter22"]).pod(pod) == pod
+
+
+def test_headers_without_a_secret_are_the_same_object() -> None:
+    headers = (HTTPHeader("Accept", "text"), HTTPHeader("Token", ""))
+
+    assert Mask(["hunter22"]).headers(headers) is headers
+
+
+def test_a_mask_counts_the_values_that_it_knows() -> None:
+    mask = Mask(["hunter22", "short"])
+    before = mask.known
+
+    mask.learn(["hunter22", "hunter23", "another one"])
+
+    assert (before, mask.known) == (1, 3)
+    assert mask.text("hunter22 hunter23 another one") == "*** *** ***"
+
+
+@pytest.mark.parametrize(("length", "is_found"), [(8192, True), (8193, False)])
+def test_of_a_very_long_secret_no_other_form_is_looked_for(
+    length: int, *, is_found: bool
+) -> None:
+    secret = "päss" * (length // 4) + "x" * (length % 4)
+    mask = Mask([secret])
+
+    assert mask.text(secret) == "***"
+    assert (mask.text(quote(secret)) == "***") is is_found
+
+
+@pytest.mark.parametrize(("secret", "shown"), [("12345", "12345"), ("123456", "***")])
+def test_a_secret_of_six_characters_is_searched_for(secret: str, shown: str) -> None:
+    assert Mask([secret]).text(secret) == shown

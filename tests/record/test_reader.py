@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import gzip
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from probetui.engine.inputs import AddPod, SetPods
 from probetui.errors import RecordError
-from probetui.kubelet.journal import NoteEntry, StateEntry
+from probetui.k8s.pod import Pod
+from probetui.kubelet.journal import NoteEntry, StateEntry, StateField
 from probetui.record.codec import SessionHeader
-from probetui.record.file import MOST_DAMAGES
+from probetui.record.file import (
+    MOST_DAMAGES,
+    DamageReport,
+    _split_lines,
+    is_record_beginning,
+    is_report_beginning,
+    names_record,
+)
 from probetui.record.format import RecordContext
 from probetui.record.reader import RecordingFile, read_recording
+from probetui.record.values import DamageError
 from probetui.record.writer import Recorder, RecordWriter
 
 START = datetime(2026, 11, 20, 8, 18, tzinfo=UTC)
@@ -224,3 +235,217 @@ def test_lines_that_are_missing_are_counted(
     path.write_bytes(b"".join(lines[number] for number in kept))
 
     assert read_recording(path).problem == problem
+
+
+def test_a_damaged_line_is_not_taken_for_a_missing_one_too(path: Path) -> None:
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([lines[0], b"{}\n", *lines[2:]]))
+
+    assert ";" not in read_recording(path).problem
+
+
+def test_behind_a_damaged_line_missing_ones_are_counted(path: Path) -> None:
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([lines[0], b"{}\n", lines[3]]))
+
+    problem = read_recording(path).problem
+
+    assert problem.endswith("; 1 line is missing before line 3")
+
+
+def a_later_part(path: Path) -> Path:
+    """Make the session one whose first lines are in another file."""
+    first, *rest = path.read_text().splitlines(keepends=True)
+    begin = {**json.loads(first), "continues": True}
+    path.write_text("".join([json.dumps(begin) + "\n", *rest[1:]]))
+    return path
+
+
+def test_of_a_later_part_of_a_session_the_earlier_lines_are_not_missed(
+    path: Path,
+) -> None:
+    recording = read_recording(a_later_part(path))
+
+    assert recording.entries == (NoteEntry(1, START, "two"),)
+    assert recording.problem == ""
+
+
+def test_a_later_part_of_a_session_cannot_be_played(path: Path) -> None:
+    with pytest.raises(RecordError) as caught:
+        RecordingFile(a_later_part(path))
+
+    assert str(caught.value) == (
+        f"{path}: cannot be played: it is a later part of a session whose beginning "
+        "was not kept (`probetui why` can read it)"
+    )
+
+
+WEB, DB = Pod("uid-web", "web"), Pod("uid-db", "db")
+
+
+@pytest.fixture
+def played(path: Path) -> Path:
+    """Return a recording of four inputs and four entries, of which the last is new."""
+
+    def at(seconds: int) -> datetime:
+        return START + timedelta(seconds=seconds)
+
+    recorder = Recorder(RecordWriter.open(path), RecordContext(START, pods={}))
+    recorder.begin(SessionHeader("0.1.0", "sim", "v1.32", {}, [], seed=3))
+    recorder.note_input(AddPod(WEB), at(1), 0)
+    recorder.note_input(None, at(2), 0)
+    recorder.consume([NoteEntry(1, at(2), "one")])
+    recorder.note_input(SetPods((DB,)), at(3), 1)
+    recorder.consume([NoteEntry(2, at(3), "two"), NoteEntry(3, at(3), "three")])
+    recorder.note_input(None, at(4), 3)
+    recorder.consume([NoteEntry(4, at(4), "four")])
+    recorder.rewind([NoteEntry(1, at(2), "one"), NoteEntry(2, at(3), "two")], 3, at(3))
+    recorder.note_input(AddPod(WEB), at(6), 2)
+    cause = StateEntry(
+        3, at(6), "uid-web", "app", "", StateField.RESULT, "Unknown", "Failure", 2
+    )
+    recorder.consume([cause])
+    recorder.end("left", 0, at(7))
+    return path
+
+
+def test_a_recording_is_played_without_what_was_taken_back(played: Path) -> None:
+    file = RecordingFile(played)
+
+    inputs = [file.input(number) for number in range(len(file))]
+    entries = [file.entry(number) for number in range(file.entries)]
+
+    assert [item and item["is"] for item in inputs] == [
+        "AddPod", None, "SetPods", "AddPod",
+    ]  # fmt: skip
+    assert [(entry["seq"], entry["type"]) for entry in entries] == [
+        (1, "note"), (2, "note"), (3, "state"),
+    ]  # fmt: skip
+    assert [entry.get("cause") for entry in entries] == [None, None, 2]
+    assert [entry.get("text") for entry in entries] == ["one", "two", None]
+
+
+def test_a_recording_knows_its_pods_in_the_order_in_which_they_came(
+    played: Path,
+) -> None:
+    assert [pod.name for pod in RecordingFile(played).pods()] == ["web", "db"]
+
+
+def test_a_recording_knows_when_its_inputs_came(played: Path) -> None:
+    file = RecordingFile(played)
+
+    seconds = [(at - START).total_seconds() for at in file.instants]
+
+    assert seconds == [1, 2, 3, 6]
+    assert [
+        file.position_at(START + timedelta(seconds=second))
+        for second in (0, 1, 2, 5, 6, 9)
+    ] == [0, 1, 2, 3, 4, 4]
+    assert (file.started_at, file.ended_at) == (START, START + timedelta(seconds=7))
+    assert file.session.seed == 3
+
+
+def test_an_input_that_cannot_be_played_is_reported_by_its_line(played: Path) -> None:
+    file = RecordingFile(played)
+    before = file.is_damaged, file.problem
+
+    file.note_damage(3, "no such pod")
+
+    assert before == (False, "")
+    assert file.is_damaged
+    lines = played.read_text().splitlines()
+    number = 1 + max(
+        place for place, line in enumerate(lines) if '"type":"input"' in line
+    )
+    assert file.problem == f"line {number} is damaged: no such pod"
+
+
+def test_a_recording_without_its_end_says_so(played: Path) -> None:
+    *lines, _ = played.read_bytes().splitlines(keepends=True)
+    played.write_bytes(b"".join(lines))
+
+    file = RecordingFile(played)
+
+    assert file.problem == (
+        f"incomplete recording ({len(lines)} lines, up to 00:06.0): the session was "
+        "killed, is still running, or could not be recorded further"
+    )
+
+
+def test_an_input_with_a_number_of_no_end_is_damaged_once_it_is_played(
+    played: Path,
+) -> None:
+    text = played.read_text().replace('"input":null', '"later":%s,"input":null')
+    played.write_text(text.replace("%s", "1" * 5000))
+
+    file = RecordingFile(played)
+
+    with pytest.raises(DamageError, match="integer string conversion"):
+        file.input(1)
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        [b"12345\n", b"1234\n", b"x"],
+        [b"12345\n1234\nx"],
+        [b"123", b"45\n", b"12", b"34\nx"],
+        [b"1", b"2", b"3", b"4", b"5", b"\n", b"1234", b"\n", b"x"],
+        [b"1234567", b"8", b"\n1234\n", b"x"],
+    ],
+)
+def test_a_line_that_is_too_long_is_not_held_however_it_comes(
+    chunks: list[bytes],
+) -> None:
+    assert list(_split_lines(chunks, most=5)) == [None, b"1234\n", b"x"]
+
+
+@pytest.mark.parametrize("chunks", [[b"1\n123456"], [b"1\n", b"123", b"456"]])
+def test_a_last_line_that_is_too_long_is_not_held_either(chunks: list[bytes]) -> None:
+    assert list(_split_lines(chunks, most=5)) == [b"1\n", None]
+
+
+def test_of_many_damages_the_first_three_are_described() -> None:
+    damages = DamageReport()
+    for number in (9, 2, 7, 4):
+        damages.add(number, f"reason {number}")
+    damages.add(2, "another reason")
+
+    assert (len(damages), bool(damages)) == (4, True)
+    assert str(damages) == (
+        "line 2 is damaged: reason 2; line 4 is damaged: reason 4; "
+        "line 7 is damaged: reason 7; and 1 more"
+    )
+    assert (str(DamageReport()), bool(DamageReport())) == ("", False)
+
+
+def test_a_file_is_a_record_by_its_beginning(path: Path) -> None:
+    data = path.read_bytes()
+
+    assert is_record_beginning(data[:200])
+    assert is_record_beginning(gzip.compress(data)[:200])
+    assert not is_record_beginning(b"\x1f\x8b\x08 broken")
+    assert not is_record_beginning(gzip.compress(b"kind: Pod\n"))
+    assert not is_record_beginning(b"x" + data)
+    assert is_report_beginning(b"<!DOCTYPE html>\n<!-- a report of probetui -->\n")
+    assert not is_report_beginning(b"<!DOCTYPE html>\n<html>")
+
+
+@pytest.mark.parametrize(
+    ("name", "is_record"),
+    [
+        ("gone.jsonl", True),
+        ("gone.jsonl.gz", True),
+        ("gone.html", True),
+        ("there", True),
+        ("gone", False),
+        ("folder", False),
+    ],
+)
+def test_a_record_is_named_by_its_ending_or_is_there(
+    tmp_path: Path, name: str, *, is_record: bool
+) -> None:
+    (tmp_path / "there").touch()
+    (tmp_path / "folder").mkdir()
+
+    assert names_record(str(tmp_path / name)) is is_record

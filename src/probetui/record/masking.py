@@ -188,7 +188,7 @@ def _base64_forms(data: bytes) -> Iterator[str]:
         bits_before, bits = 8 * offset, 8 * (offset + len(data))
         form = whole[-(-bits_before // 6) : bits // 6]
         if len(form) >= _SHORTEST:
-            text = form.decode("ascii")
+            text = form.decode()
             yield text
             yield text.translate(_URL_SAFE)
 

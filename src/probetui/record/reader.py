@@ -40,6 +40,9 @@ from probetui.record.values import DamageError
 
 Json = dict[str, Any]
 
+_OFFSETS = "Q"
+"""The type of offsets and numbers in arrays: a list takes five times the memory."""
+
 _PODS = ("AddPod", "SetPods")
 """The inputs that bring pods, by their names in files."""
 
@@ -202,12 +205,12 @@ class RecordingFile:
         self.session = self._lines.session
         self.started_at = self.ended_at = self._lines.started_at
         self.instants: list[datetime] = []
-        self._inputs = array("Q")
-        self._input_lines = array("Q")
-        self._input_numbers = array("Q")
+        self._inputs = array(_OFFSETS)
+        self._input_lines = array(_OFFSETS)
+        self._input_numbers = array(_OFFSETS)
         self._pod_inputs: list[int] = []
-        self._entries = array("Q")
-        self._sequences = array("Q")
+        self._entries = array(_OFFSETS)
+        self._sequences = array(_OFFSETS)
         self._has_end = False
         for line in self._lines:
             self._index_line(line)
