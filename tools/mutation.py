@@ -78,21 +78,10 @@ ROOMS = {
         "engine/*", (*CORE_TESTS, "presentation/test_header.py"), ("engine",)
     ),
     "analysis": Room("analysis/*", ("analysis", "cases", "golden"), ("analysis",)),
-    "record": Room(
-        "record/*",
-        (
-            *("record", "golden", "drive", "headless"),
-            *("cli/session/test_playback.py", "cli/commands/test_session_report.py"),
-        ),
-        ("record", "golden"),
-    ),
+    "record": Room("record/*", ("record",), ("record", "golden")),
     "untrusted": Room(
         "untrusted_*.py",
-        (
-            "hostile/test_untrusted_files.py",
-            "test_output_files.py",
-            "cli",
-        ),
+        ("hostile/test_untrusted_files.py", "test_output_files.py"),
         in_processes=(
             "hostile/test_untrusted_files.py",
             "hostile/test_process_files.py",
