@@ -41,11 +41,14 @@ class CountingApi(DockerApi):
     Attributes:
         inspections: how often each container was inspected.
         watched: set when the daemon has begun to stream events.
+        follows_logs: whether the daemon follows logs beyond where they are, which old
+            ones do not always.
     """
 
     def __init__(self, url: str) -> None:
         self.inspections: Counter[str] = Counter()
         self.watched = threading.Event()
+        self.follows_logs = True
         super().__init__(url, timeout_seconds=REQUEST_SECONDS, connections=64)
 
     def inspect_container(self, container: str) -> Any:
@@ -56,6 +59,11 @@ class CountingApi(DockerApi):
         found = super().events(**parameters)
         self.watched.set()
         return found
+
+    def open_logs(self, container_id: str, **wanted: Any) -> Any:
+        if not self.follows_logs:
+            wanted["follow"] = False
+        return super().open_logs(container_id, **wanted)
 
 
 class DockerBench(Bench):

@@ -599,15 +599,40 @@ async def test_the_log_of_a_container_is_limited_and_read_to_its_end(
     assert len(numbers) * len(long) > MAX_BYTES * (MAX_FILES - 2)
 
 
+HELD = "echo first; touch ready; until [ -e go ]; do sleep 0.1; done"
+"""The first line of a container that waits for a file."""
+
+
+async def read_rest(
+    bench: DockerBench, container_id: ContainerID, lines: AsyncIterator[LogLine]
+) -> list[str]:
+    """Let a container that is held go on to its end, and read its log only then."""
+    assert (await anext(lines)).text == "first"
+    await bench.sh(container_id, "touch go")
+    await bench.ended(container_id)
+    async with asyncio.timeout(120):
+        return [line.text async for line in lines]
+
+
 @pytest.mark.slow
 async def test_a_log_that_is_rotated_is_followed_to_its_end(bench: DockerBench) -> None:
-    long = "x" * 4_000
-    container_id = await bench.run(
-        f"i=0; while [ $i -lt 5000 ]; do i=$((i+1)); echo $i-{long}; done; echo 0-last"
-    )
-
+    prints = f"while [ $i -lt 3000 ]; do i=$((i+1)); echo $i-{'x' * 4_000}; done"
+    container_id = await bench.run_ready(f"{HELD}; i=0; {prints}; echo last")
     lines = bench.runtime.follow_logs(container_id, tail=1, follow=True)
-    async with asyncio.timeout(120):
-        texts = [line.text async for line in lines]
 
-    assert texts[-1] == "0-last"
+    texts = await read_rest(bench, container_id, lines)
+
+    numbers = {text.partition("-")[0] for text in texts}
+    assert numbers == {"last", *map(str, range(1, 3001))}
+
+
+async def test_what_a_daemon_does_not_follow_is_read_when_the_log_ends(
+    bench: DockerBench,
+) -> None:
+    bench.api.follows_logs = False
+    container_id = await bench.run_ready(f"{HELD}; echo second; echo third >&2")
+    lines = bench.runtime.follow_logs(container_id, tail=10, follow=True)
+
+    texts = await read_rest(bench, container_id, lines)
+
+    assert sorted(texts) == ["second", "third"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from http import HTTPStatus
 from typing import Any
 
@@ -116,19 +117,32 @@ class DockerApi(docker.APIClient):  # type: ignore[misc]  # the SDK has no type 
         return response
 
     def open_logs(
-        self, container_id: str, *, tail: int, follow: bool
+        self,
+        container_id: str,
+        *,
+        tail: int | None = None,
+        follow: bool = False,
+        since: datetime | None = None,
     ) -> docker.types.CancellableStream:
         """Return the log's bytes as they arrive, both streams multiplexed.
 
         The SDK's own `logs` loses which stream a line came from.
+
+        Args:
+            container_id: the container.
+            tail: how many of the last lines are wanted, None for all.
+            follow: whether to go on with what is written from now on.
+            since: the time of the first line that is wanted, by the daemon's clock.
         """
-        parameters = {
+        parameters: dict[str, int | str] = {
             "stdout": 1,
             "stderr": 1,
             "timestamps": 1,
             "follow": int(follow),
-            "tail": tail,
+            "tail": "all" if tail is None else tail,
         }
+        if since is not None:
+            parameters["since"] = f"{int(since.timestamp())}.{since.microsecond:06}"
         response = self._get(
             self._url("/containers/{0}/logs", container_id),
             params=parameters,

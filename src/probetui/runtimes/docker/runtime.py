@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Collection,
+    Mapping,
+)
 from contextlib import aclosing
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import docker.utils
 from msgspec import Struct
@@ -53,8 +60,10 @@ from probetui.runtimes.docker.api import DockerApi
 from probetui.runtimes.docker.client import DockerClient
 from probetui.runtimes.docker.containers import DockerContainers
 from probetui.runtimes.docker.errors import (
+    CONFLICT,
     NOT_FOUND,
     DockerStatusError,
+    ignore_status,
     refuse_undecodable,
 )
 from probetui.runtimes.docker.execution import (
@@ -605,17 +614,40 @@ class DockerRuntime(Runtime):
         """Yield the last `tail` lines and, with `follow`, new ones."""
         docker_id = to_docker_id(container_id)
         container = await self._containers.inspect(docker_id)
-        lines = LogLineParser(has_terminal=container.has_terminal)
         to_session_time = self._daemon_clock.log_line
-        pieces = self._client.follow(
-            lambda api: api.open_logs(docker_id, tail=tail, follow=follow)
-        )
+        read_to: dict[bool, datetime] = {}
+        lines = self._log_lines(container, docker_id, tail=tail, follow=follow)
+        async with aclosing(lines):
+            async for line in lines:
+                if line.at is not None:
+                    read_to[line.is_stderr] = line.at
+                yield to_session_time(line)
+        if not follow or not read_to:
+            return
+        # A container may end while the daemon still reads a file that was rotated.
+        # Before Docker 23 it may then leave the next one out, with what explains a
+        # crash. (moby daemon/logger/loggerutils/follow.go, v20.10, waitRead)
+        since = max(read_to.values())
+        again = self._log_lines(container, docker_id, since=since)
+        with ignore_status(NOT_FOUND, CONFLICT):  # it is removed, or about to be
+            async with aclosing(again):
+                async for line in again:
+                    end = read_to.get(line.is_stderr)
+                    if line.at is None or end is None or line.at > end:
+                        yield to_session_time(line)
+
+    async def _log_lines(
+        self, container: InspectedContainer, docker_id: str, **wanted: Any
+    ) -> AsyncGenerator[LogLine]:
+        """Yield lines of a log by the daemon's clock; `wanted` as for `open_logs`."""
+        lines = LogLineParser(has_terminal=container.has_terminal)
+        pieces = self._client.follow(lambda api: api.open_logs(docker_id, **wanted))
         async with aclosing(pieces):
             async for piece in pieces:
                 for line in lines.feed(piece):
-                    yield to_session_time(line)
+                    yield line
         for line in lines.rest():
-            yield to_session_time(line)
+            yield line
 
     def unmanaged(self) -> UnmanagedDockerContainers:
         """Return the containers that probetui did not create."""
