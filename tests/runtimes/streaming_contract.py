@@ -86,14 +86,17 @@ class StreamingContract:
         assert (code, streams.out, streams.err) == (7, b"out\n", b"err\n")
 
     async def test_a_terminal_has_the_size_that_it_is_given(self, bench: Bench) -> None:
-        asks = 'until [ "$(stty size)" = "31 97" ]; do sleep 0.1; done; exit 3\n'
-        streams = TypedStreams(asks.encode())
+        # Not typed: a shell draws its line again, in pieces, when the size changes.
+        waits = 'until [ "$(stty size)" = "{}" ]; do sleep 0.1; done'
+        script = f"{waits.format('24 80')}; echo first; {waits.format('31 97')}; exit 3"
+        streams = TypedStreams()
         streams.sizes.put_nowait(TerminalSize(80, 24))
         container_id = await bench.run_ready(POLITE)
+        command = ("sh", "-c", script)
         running = asyncio.ensure_future(
-            self.run(bench, container_id, streams, "sh", "-i", has_stdin=True, tty=True)
+            self.run(bench, container_id, streams, *command, has_stdin=True, tty=True)
         )
-        await streams.until(b"stty size")
+        await streams.until(b"first")
 
         streams.sizes.put_nowait(TerminalSize(97, 31))
 
