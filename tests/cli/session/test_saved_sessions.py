@@ -108,6 +108,17 @@ def _lines(session: SavedSession) -> list[bytes]:
     return [*record_lines(session.parts[0], RECORD_BYTES)]
 
 
+def test_sessions_of_one_second_are_listed_in_their_order(home: Path) -> None:
+    del home
+    begun = [open_autosave(sessions_folder()) for _ in range(9)]
+    for session in begun:
+        session.close()
+
+    newest_first = [session.parts[0] for session in saved_sessions(sessions_folder())]
+
+    assert newest_first == [Path(session.name) for session in reversed(begun)]
+
+
 def test_the_table_is_for_people(
     sessions: list[SavedSession], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -17,7 +17,7 @@ import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
-from datetime import UTC
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
@@ -127,7 +127,7 @@ class _PartWriter(CompressedRecordWriter):
         self._kept_bytes = kept_bytes
         self._part_bytes = part_bytes
         began = SystemClock().now().astimezone(UTC)
-        self._session = f"{began:%Y%m%d-%H%M%S}-{os.urandom(4).hex()}"
+        self._session = _session_name(began)
         self._number = 1
         self._written = 0
         self._header = b""
@@ -244,6 +244,12 @@ def is_written(path: Path) -> bool:
     except FileNotFoundError:
         return False
     return False
+
+
+def _session_name(began: datetime) -> str:
+    """Return a new name; names sort in the order in which sessions begin."""
+    chance = os.urandom(2).hex()[1:]
+    return f"{began:%Y%m%d-%H%M%S}-{began.microsecond:05x}{chance}"
 
 
 def _create(path: Path) -> AppendedFile:

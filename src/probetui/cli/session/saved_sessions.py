@@ -49,8 +49,9 @@ class SavedSession(Struct, frozen=True):
     """A session of which there is a record.
 
     Attributes:
-        name: what it is called: when it began, in UTC, and a number.
-        began: when that was.
+        name: what it is called: when it began, in UTC, and a number. Of those of one
+            second the number grows.
+        began: when that was, to the second.
         parts: the files of its record, in their order.
         size: their bytes.
         is_last: whether commands without a name read it.
@@ -112,7 +113,9 @@ def saved_sessions(folder: Path) -> list[SavedSession]:
                 is_running=any(map(is_written, paths)),
             )
         )
-    return sorted(sessions, key=lambda session: session.began, reverse=True)
+    return sorted(
+        sessions, key=lambda session: (session.began, session.name), reverse=True
+    )
 
 
 def find_session(sessions: Sequence[SavedSession], name: str) -> SavedSession:
