@@ -38,6 +38,7 @@ from probetui.presentation.text.view import TimeFormat, TimeFormatter, View
 from probetui.presentation.tick.why import WhyContext
 
 DATA = Path(__file__).parent / "data"
+ANSWERS = Path(__file__).parent / "answers"
 _SEPARATOR = "\n---\n"
 _KUBELET = "1.36"
 
@@ -94,6 +95,12 @@ class Reply(Struct, frozen=True):
         lines = self.text.split("\n")
         ends = [n for n, line in enumerate(lines) if line.startswith(_DETAILS)]
         return "\n".join(lines[: min(ends, default=len(lines))])
+
+
+    def __str__(self) -> str:
+        asked = self.question
+        title = f"== {asked.container} at {asked.at:g}s: {self.row}"
+        return f"{title}\n{self.text}\n-- until\n{self.until}\n"
 
 
 _DETAILS = ("  Exit of ", "  Stop of ", "  Tick ", "  Back-off of ", "  Instances:")

@@ -1,15 +1,24 @@
-"""Each case is explained: by the right causes, in words that name them."""
+"""Each case is explained: by the right causes, in words that name them.
+
+`answers` has all that is said of each, as it would be read: a change of wording or of
+what is told shows there. `PROBETUI_UPDATE_GOLDEN=1` writes them anew.
+"""
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
-from tests.cases.case_files import case_names, read_case, replies
+from tests.cases.case_files import ANSWERS, case_names, read_case, replies
+
+UPDATES = "PROBETUI_UPDATE_GOLDEN" in os.environ
 
 
 @pytest.mark.parametrize("name", case_names())
 def test_a_case_is_explained(name: str) -> None:
-    for reply in replies(read_case(name)):
+    told = [*replies(read_case(name))]
+    for reply in told:
         asked = reply.question
         where = f"{asked.container} at {asked.at}s:\n{reply.text}\n{reply.until}"
         assert reply.chain == asked.chain, where
@@ -17,3 +26,8 @@ def test_a_case_is_explained(name: str) -> None:
         assert [text for text in asked.never if text in reply.text] == [], where
         assert [text for text in asked.until if text not in reply.until] == [], where
         assert asked.row in {None, reply.row}, f"{reply.row}, {where}"
+    golden = ANSWERS / f"{name}.txt"
+    text = "\n".join(map(str, told))
+    if UPDATES:
+        golden.write_text(text)
+    assert text == golden.read_text()
