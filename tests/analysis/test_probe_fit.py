@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -22,6 +23,7 @@ from probetui.analysis.probe_fit import (
     fit_startup,
     probe_evidence,
     student_quantile,
+    untruncated,
     upper_bound,
 )
 from probetui.k8s.pod import Container, Pod
@@ -218,8 +220,85 @@ def test_the_threshold_is_above_the_longest_recorded_run_of_failures() -> None:
     fit = fit_liveness(evidence, FitGoal(timedelta(hours=1), timedelta(minutes=30)))
 
     assert isinstance(fit, LivenessFit)
-    assert fit.probe.failure_threshold >= 7
-    assert "runs of failures: only 1 recorded" in fit.assumed
+    assert fit.probe == replace(RECORDED, timeout_seconds=1, failure_threshold=7)
+    assert fit.noticed == timedelta(seconds=7 * 10 + 1)
+    assert fit.assumed == (
+        "runs of failures: only 1 recorded, which does not say how long they last; "
+        "each is taken to be as likely to go on as to end"
+    )
+
+
+def test_without_a_failure_it_is_assumed_how_long_they_last() -> None:
+    evidence = probe_evidence(RECORDED, [marks("+" * 2_000)])
+
+    fit = fit_liveness(evidence, FitGoal(timedelta(days=1), timedelta(minutes=5)))
+
+    assert isinstance(fit, LivenessFit)
+    assert fit.assumed.startswith("failures: none recorded, which does not say")
+    # 3.0 of 2,000 begin, and every other one goes on: 10 / (0.0015 / 2 ** 4) seconds.
+    assert fit.probe.failure_threshold == 5
+    assert fit.false_kill_every == false_kill_every(evidence, fit.probe)
+    chance = (1 - 0.05 ** (1 / 2_000)) * 0.5**4
+    assert fit.false_kill_every.total_seconds() == pytest.approx(10 / chance)
+
+
+MANY_RUNS = [marks("+" * 40 + "-+" + "+" * 40 + "--+")] * 8
+"""Sixteen runs of failures, every other one of two ticks."""
+
+
+def test_with_many_runs_it_is_known_how_long_they_last() -> None:
+    evidence = probe_evidence(replace(RECORDED, failure_threshold=9), MANY_RUNS)
+
+    every = false_kill_every(evidence, replace(RECORDED, failure_threshold=3))
+
+    well = evidence.probes - 24
+    begins, goes_on = upper_bound(16, well + 16), upper_bound(8, 24)
+    assert every.total_seconds() == pytest.approx(10 / (begins * goes_on**2))
+    fit = fit_liveness(evidence, FitGoal(timedelta(hours=1), timedelta(minutes=5)))
+    assert isinstance(fit, LivenessFit)
+    assert fit.assumed == ""
+
+
+def test_kills_may_all_be_runs_that_had_gone_on() -> None:
+    probe = replace(RECORDED, failure_threshold=3)
+    evidence = probe_evidence(probe, [*MANY_RUNS, *[marks("+" * 40 + "---")] * 2])
+
+    every = false_kill_every(evidence, probe)
+
+    # Of two kills each went on twice; runs of two at most say no more than that.
+    begins = upper_bound(16, evidence.probes - 24 + 16)
+    goes_on = upper_bound(8 + 4, 24 + 4)
+    assert every.total_seconds() == pytest.approx(10 / (begins * goes_on**2))
+
+
+@pytest.mark.parametrize(("period", "share"), [(5, 0.5), (10, 1), (20, 1)])
+def test_runs_have_more_ticks_in_a_shorter_period_and_no_fewer_in_a_longer(
+    period: int, share: float
+) -> None:
+    evidence = probe_evidence(replace(RECORDED, failure_threshold=9), MANY_RUNS)
+    probe = replace(RECORDED, period_seconds=period, failure_threshold=3)
+
+    every = false_kill_every(evidence, probe)
+
+    begins = upper_bound(16, evidence.probes - 24 + 16)
+    goes_on = upper_bound(8, 24) ** share
+    assert every.total_seconds() == pytest.approx(period / (begins * goes_on**2))
+
+
+@pytest.mark.parametrize("threshold", [3, 5, 20])
+@pytest.mark.parametrize("goes_on", [0.1, 0.5, 0.8])
+def test_what_a_threshold_cut_off_is_taken_into_account(
+    threshold: int, goes_on: float
+) -> None:
+    weights = {length: goes_on ** (length - 1) for length in range(1, threshold)}
+    seen = sum(length * weight for length, weight in weights.items())
+    mean = seen / sum(weights.values())
+
+    assert untruncated(mean, threshold) == pytest.approx(goes_on)
+
+
+def test_runs_as_long_as_they_can_be_do_not_say_how_often_they_go_on() -> None:
+    assert untruncated(2.5, 5) is None
 
 
 def test_a_period_that_notices_too_late_is_shortened() -> None:
@@ -276,14 +355,56 @@ def test_what_cannot_be_had_both_is_refused_with_the_soonest_notice() -> None:
 
     fit = fit_liveness(evidence, FitGoal(timedelta(days=30), timedelta(seconds=20)))
 
-    assert "no period and threshold satisfy both" in missing_of(fit)
-    assert "the soonest notice is" in missing_of(fit)
+    assert missing_of(fit) == (
+        "no period and threshold satisfy both: with false kills that rare the soonest "
+        "notice is 102 s (periodSeconds 9, failureThreshold 11); allow more of either, "
+        "or record longer"
+    )
 
 
 def test_too_few_starts_are_refused() -> None:
     fit = fit_startup(StartEvidence((1.0, 2.0, 3.0, 4.0)), RECORDED, GOAL)
 
-    assert "4 starts seen; 5 are needed" in missing_of(fit)
+    assert missing_of(fit) == (
+        "4 starts seen; 5 are needed: record several sessions, or ask about a longer "
+        "time"
+    )
+
+
+def test_starts_that_differ_have_a_margin_by_how_much() -> None:
+    seconds = (3.0, 5.0, 8.0, 13.0, 6.0, 7.0)
+    goal = FitGoal(timedelta(days=10), timedelta(minutes=1))
+    probe = replace(RECORDED, initial_delay_seconds=7, failure_threshold=1)
+
+    fit = fit_startup(StartEvidence(seconds), probe, goal)
+
+    assert isinstance(fit, StartupFit)
+    logs = [math.log(start) for start in seconds]
+    mean = sum(logs) / 6
+    deviation = math.sqrt(sum((log - mean) ** 2 for log in logs) / 5)
+    quantile = student_quantile(1 - 0.001, 5)
+    reach = mean + quantile * deviation * math.sqrt(1 + 1 / 6)
+    needed = math.exp(reach)
+    assert fit.needed.total_seconds() == pytest.approx(needed, abs=1e-3)
+    assert fit.probe == replace(
+        RECORDED,
+        initial_delay_seconds=0,
+        period_seconds=1,
+        failure_threshold=math.ceil(needed) + 1,
+    )
+
+
+def test_starts_are_probed_every_ten_seconds_at_the_least() -> None:
+    fit = fit_startup(StartEvidence((300.0,) * 5), RECORDED, GOAL)
+
+    assert isinstance(fit, StartupFit)
+    assert fit.probe.period_seconds == 10
+    assert fit.probe.failure_threshold == 46
+
+
+def test_a_start_is_ended_no_oftener_than_the_goal_allows() -> None:
+    assert FitGoal(timedelta(days=10), timedelta()).start_risk == 0.001
+    assert FitGoal(timedelta(days=4_000), timedelta()).start_risk == 1 / 4_000
 
 
 def test_starts_that_were_ended_are_refused() -> None:
@@ -291,7 +412,11 @@ def test_starts_that_were_ended_are_refused() -> None:
 
     text = missing_of(fit_startup(starts, RECORDED, GOAL))
 
-    assert "2 starts were ended before a first success" in text
+    assert text == (
+        "2 starts were ended before a first success, and how long they take is "
+        "unknown: record with a larger failureThreshold of the startup probe, or "
+        "initialDelaySeconds"
+    )
 
 
 def test_equal_starts_have_a_margin_all_the_same() -> None:
@@ -311,6 +436,8 @@ def test_equal_starts_have_a_margin_all_the_same() -> None:
         pytest.param(1, 100, 0.04656, id="one"),
         pytest.param(5, 10, 0.77756, id="half"),
         pytest.param(10, 10, 1.0, id="all"),
+        # Wilson's, as there are more than a sum can be made of.
+        pytest.param(3_000, 10_000, 0.30759, id="many"),
     ],
 )
 def test_the_upper_bound_is_clopper_and_pearsons(

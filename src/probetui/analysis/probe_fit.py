@@ -310,7 +310,6 @@ def fit_startup(
         initial_delay_seconds=0,
         period_seconds=period,
         failure_threshold=threshold,
-        success_threshold=1,
     )
     return StartupFit(fitted, timedelta(seconds=needed))
 
