@@ -332,6 +332,7 @@ def test_the_kubelet_expands_nothing_in_a_hook(name: str, word: str) -> None:
         pytest.param("exec a", None, id="at the end"),
         pytest.param("a && exec b\n", None, id="last of two"),
         pytest.param("exec a;\n", None, id="empty line after it"),
+        pytest.param("exec a -x;\n", None, id="empty line after its arguments"),
         pytest.param("test -f x && exec a; b", None, id="on a condition"),
         pytest.param("if a; then exec b; fi; c", None, id="in a branch"),
         pytest.param("exec 3<>/dev/tcp/127.0.0.1/80 && echo", None, id="redirection"),

@@ -96,7 +96,6 @@ class Reply(Struct, frozen=True):
         ends = [n for n, line in enumerate(lines) if line.startswith(_DETAILS)]
         return "\n".join(lines[: min(ends, default=len(lines))])
 
-
     def __str__(self) -> str:
         asked = self.question
         title = f"== {asked.container} at {asked.at:g}s: {self.row}"

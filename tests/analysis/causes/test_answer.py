@@ -443,6 +443,46 @@ class TestDeletion:
         assert sleeps == [Kind.PRE_STOP_HOOK_RUNNING, Kind.KILLED_BY_DELETION]
         assert ignores == [Kind.SIGTERM_IGNORED, Kind.KILLED_BY_DELETION]
 
+    def test_a_hook_that_sleeps_for_longer_than_the_grace_period_is_cut_off(
+        self,
+    ) -> None:
+        pod = a_pod(
+            a_container(pre_stop=SleepAction(10)), termination_grace_period_seconds=10
+        )
+        bench = CauseBench(pod, lives={"app": (STUBBORN,)})
+        bench.run_until(5)
+        bench.send(DeletePod(pod.uid))
+
+        assert bench.answer(30).now.quirk is Kind.PRE_STOP_HOOK_CUT_OFF
+
+    def test_a_hook_that_sleeps_for_less_is_not(self) -> None:
+        pod = a_pod(
+            a_container(pre_stop=SleepAction(9)), termination_grace_period_seconds=10
+        )
+        bench = CauseBench(pod, lives={"app": (STUBBORN,)})
+        bench.run_until(5)
+        bench.send(DeletePod(pod.uid))
+
+        assert bench.answer(30).now.quirk is not Kind.PRE_STOP_HOOK_CUT_OFF
+
+    def test_it_waits_for_the_stop_of_another_container_that_liveness_kills(
+        self,
+    ) -> None:
+        other = a_container("web", liveness_probe=EVERY_SECOND)
+        pod = a_pod(a_container(), other)
+        bench = CauseBench(
+            pod, lives={"web": (STUBBORN,)}, probing=probing(liveness=always(FAILS))
+        )
+        bench.run_until(8)
+        bench.send(DeletePod(pod.uid))
+
+        assert bench.chain(10) == [
+            Kind.DELETION_WAITS_FOR_SYNC,
+            Kind.SIGTERM_IGNORED,
+            Kind.KILLED_BY_LIVENESS,
+            Kind.COMMAND_FAILED,
+        ]
+
     def test_a_sidecar_is_stopped_after_the_containers_it_serves(self) -> None:
         pod = a_pod(a_container(), init_containers=(a_sidecar(),))
         bench = CauseBench(pod, lives={"app": (STUBBORN,)})
@@ -516,7 +556,7 @@ class TestDeletion:
             past,
             at(10),
             bench.rules,
-            {"old": old, "new": new},
+            {"new": new, "other": a_pod(name="other"), "old": old},
         )
 
         assert kinds(answer) == [Kind.WAITS_FOR_OLDER_POD]

@@ -16,7 +16,6 @@ from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import (
     BackoffEntry,
     HookType,
-    ListenersEntry,
     TickEntry,
     UnfinishedTickEntry,
 )
@@ -48,7 +47,6 @@ class Evidence(Struct, frozen=True):
         needed: how often it must happen, or for how many seconds it is delayed.
         reason: the kubelet's word for it, as a status or an event has it.
         message: what the kubelet, the runtime or the program said.
-        listeners: where the container listened when a connection was refused.
         failure: why the probe failed.
         backoff: the wait of the next instance.
         until: when what goes on is over at the latest.
@@ -63,7 +61,6 @@ class Evidence(Struct, frozen=True):
     needed: int = 0
     reason: str = ""
     message: str = ""
-    listeners: ListenersEntry | None = None
     failure: ProbeFailure | None = None
     backoff: BackoffEntry | None = None
     until: datetime | None = None

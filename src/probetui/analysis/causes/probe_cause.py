@@ -13,7 +13,7 @@ from probetui.kubelet.journal import TickEntry
 
 def probe_cause(case: WhyCase, tick: TickEntry) -> Cause:
     """Return why a tick's probe failed or could not be run."""
-    evidence = Evidence(tick=tick, listeners=case.history.listeners(tick))
+    evidence = Evidence(tick=tick)
     kind = CauseKind.PROBE_FAILED
     failure = tick_failure(tick, case.container, case.history, case.rules)
     if failure is not None:
