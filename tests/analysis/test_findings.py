@@ -612,3 +612,276 @@ def test_a_short_startup_budget_has_the_resync_of_versions_that_wait_for_it(
 
     assert len(messages) == 1
     assert f" to {most} is killed" in messages[0]
+
+
+def worded(pod: Pod, version: str = "1.36") -> list[tuple[str, str]]:
+    """Return the field of each finding, below the first container, and what is said."""
+    return [
+        (finding.path.removeprefix("spec.containers[0]."), finding.message)
+        for finding in findings_for(pod, rules_of(version))
+    ]
+
+
+def test_a_pod_with_much_to_find_is_told_all_of_it_in_order() -> None:
+    container = a_container(
+        "web",
+        ports=(
+            ContainerPort(8080, "http"),
+            ContainerPort(53, "dns", protocol="UDP"),
+            ContainerPort(443, "https"),
+        ),
+        startup_probe=Probe(
+            TCPSocketAction("dns", "db"),
+            period_seconds=7,
+            failure_threshold=3,
+            timeout_seconds=9,
+        ),
+        liveness_probe=Probe(
+            HTTPGetAction(443, host="example.com"),
+            period_seconds=2,
+            failure_threshold=2,
+            timeout_seconds=2,
+        ),
+        readiness_probe=Probe(GRPCAction(443)),
+        pre_stop=TCPSocketAction(80, "db"),
+        post_start=ExecAction(("echo", "$A", "|", "b")),
+    )
+    pod = a_pod(
+        container,
+        termination_grace_period_seconds=90,
+        readiness_gates=("example.com/a", "example.com/open"),
+    )
+
+    assert worded(pod) == [
+        (
+            "spec.readinessGates[0].conditionType",
+            (
+                'nothing sets the condition "example.com/a" here, so that the pod '
+                "never becomes Ready; write it into the manifest's "
+                "status.conditions"
+            ),
+        ),
+        (
+            "spec.readinessGates[1].conditionType",
+            (
+                'nothing sets the condition "example.com/open" here, so that the '
+                "pod never becomes Ready; write it into the manifest's "
+                "status.conditions"
+            ),
+        ),
+        (
+            "startupProbe.tcpSocket.host",
+            (
+                'is "db": a namespace with Pod Security\'s baseline or restricted '
+                "level refuses the pod since 1.34 (KEP-4940)"
+            ),
+        ),
+        (
+            "livenessProbe.httpGet.host",
+            (
+                'is "example.com": a namespace with Pod Security\'s baseline or '
+                "restricted level refuses the pod since 1.34 (KEP-4940)"
+            ),
+        ),
+        (
+            "lifecycle.preStop.tcpSocket.host",
+            (
+                'is "db": a namespace with Pod Security\'s baseline or restricted '
+                "level refuses the pod since 1.34 (KEP-4940)"
+            ),
+        ),
+        (
+            "lifecycle.postStart.exec.command",
+            '"|" only works in a shell: ["sh", "-c", …]',
+        ),
+        (
+            "lifecycle.postStart.exec.command",
+            '"$A" needs a shell, and none is run; the kubelet expands $(A) only',
+        ),
+        (
+            "livenessProbe",
+            (
+                "an app that hangs gets 90s to stop; terminationGracePeriodSeconds "
+                "of the probe shortens that"
+            ),
+        ),
+        (
+            "livenessProbe",
+            "kills within 6s, readiness takes up to 31s to notice",
+        ),
+        (
+            "startupProbe.failureThreshold",
+            (
+                "an app that is not up within 14s to 34s is killed: 3 failures, one"
+                " each 7s"
+            ),
+        ),
+        (
+            "startupProbe.timeoutSeconds",
+            "is 9, more than the period of 7s: a slow probe drops ticks",
+        ),
+        (
+            "startupProbe.tcpSocket.host",
+            (
+                'is "db", as seen from the node, not from the container; without it'
+                " the probe goes to the pod"
+            ),
+        ),
+        (
+            "startupProbe.tcpSocket.port",
+            (
+                "is dns, which is declared as UDP: a probe connects by TCP, and "
+                "nothing answers there"
+            ),
+        ),
+        (
+            "livenessProbe.httpGet.host",
+            (
+                'is "example.com", as seen from the node, not from the container; '
+                "without it the probe goes to the pod"
+            ),
+        ),
+        (
+            "readinessProbe.timeoutSeconds",
+            "is 1, the default",
+        ),
+        (
+            "readinessProbe.grpc.port",
+            "is 443, but this gRPC probe does not use TLS",
+        ),
+        (
+            "startupProbe.periodSeconds",
+            (
+                "a container that is restarted at once counts as started for up to "
+                "7s, until the next tick of this probe: liveness can kill it from "
+                "2s on (k/k#141155); a period of 2s or less, or a longer "
+                "livenessProbe, avoids that"
+            ),
+        ),
+    ]
+
+
+def test_what_one_probe_for_both_does_is_said() -> None:
+    probe = an_http_probe(9443, timeout_seconds=3, period_seconds=4)
+    container = a_container(liveness_probe=probe, readiness_probe=probe)
+
+    assert worded(a_pod(container)) == [
+        (
+            "livenessProbe",
+            "without a startupProbe it kills an app that is not up within 8s",
+        ),
+        (
+            "livenessProbe",
+            (
+                "same check as the readinessProbe, and no later: a container that "
+                "is not ready is killed"
+            ),
+        ),
+        (
+            "livenessProbe.httpGet.port",
+            "is 9443, which is not among the container's ports",
+        ),
+        (
+            "readinessProbe.httpGet.port",
+            "is 9443, which is not among the container's ports",
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        pytest.param(
+            ("cat /tmp/healthy",),
+            '"cat /tmp/healthy" is one word: a program with this name',
+            id="one word",
+        ),
+        pytest.param(
+            ("pg_isready", "|", "grep"),
+            '"|" only works in a shell: ["sh", "-c", …]',
+            id="operator",
+        ),
+        pytest.param(
+            ("$HOME/check",),
+            '"$HOME/check" needs a shell, but no shell is run',
+            id="program",
+        ),
+        pytest.param(
+            ("sh", "-c", "exec a; b"),
+            'exec replaces the shell by "a": what comes after it in the script is '
+            "never run",
+            id="exec",
+        ),
+        pytest.param(
+            ("sh", "-c", 'ping "$DB_HOST"'),
+            '"$DB_HOST" is empty in this script unless the image sets it: neither the '
+            "container nor the script does",
+            id="unset",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_command_is_said(
+    command: tuple[str, ...], message: str
+) -> None:
+    assert [*about_command(*command).values()] == [message]
+
+
+@pytest.mark.parametrize(
+    ("port", "scheme", "message"),
+    [
+        (80, "HTTPS", "is HTTPS, at the port 80 that is meant for plain HTTP"),
+        (
+            443,
+            "HTTP",
+            "is HTTP, at the port 443 that is meant for TLS; HTTPS asks by TLS",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_scheme_is_said(
+    port: int, scheme: str, message: str
+) -> None:
+    probe = Probe(HTTPGetAction(port, scheme=scheme), timeout_seconds=2)
+    container = replace(with_liveness(probe), ports=(*PORTS, ContainerPort(port)))
+
+    assert worded(a_pod(container)) == [("livenessProbe.httpGet.scheme", message)]
+
+
+def test_a_scheme_is_not_held_against_the_port_of_another_host() -> None:
+    probe = Probe(HTTPGetAction(443, host="db"), timeout_seconds=2)
+    container = replace(with_liveness(probe), ports=(*PORTS, ContainerPort(443)))
+
+    assert list(found(container)) == ["host-set"]
+
+
+def test_what_the_end_of_a_sidecars_probe_means_is_said() -> None:
+    sidecar = replace(GOOD, name="proxy", restart_policy=RestartPolicy.ALWAYS)
+    pod = replace(
+        a_pod(GOOD), init_containers=(sidecar,), restart_policy=RestartPolicy.NEVER
+    )
+
+    assert worded(pod, "1.33.5") == [
+        (
+            "spec.initContainers[0].startupProbe",
+            (
+                "the sidecar is restarted, but this probe ends with its first exit,"
+                " as the pod's restartPolicy is Never: the pod then never gets past"
+                " its init containers (mended in 1.33.6 and 1.34.2, k/k#132826)"
+            ),
+        ),
+        (
+            "spec.initContainers[0].livenessProbe",
+            (
+                "the sidecar is restarted, but this probe ends with its first exit,"
+                " as the pod's restartPolicy is Never: nothing is probed after that"
+                " (mended in 1.33.6 and 1.34.2, k/k#132826)"
+            ),
+        ),
+        (
+            "spec.initContainers[0].readinessProbe",
+            (
+                "the sidecar is restarted, but this probe ends with its first exit,"
+                " as the pod's restartPolicy is Never: nothing is probed after that"
+                " (mended in 1.33.6 and 1.34.2, k/k#132826)"
+            ),
+        ),
+    ]

@@ -203,3 +203,98 @@ def test_ports_of_the_loopback_or_of_the_host_network_are_not_reported() -> None
     assert found(a_pod(replace(APP, ports=(local,)))) == {}
     pod = replace(a_pod(replace(APP, ports=(of_host,))), host_network=True)
     assert set(found(pod)) == {"host-network"}
+
+
+@pytest.mark.parametrize(
+    ("pod", "messages"),
+    [
+        pytest.param(
+            replace(a_pod(APP), host_pid=True, host_ipc=True, host_network=True),
+            [
+                "sees every process of this machine",
+                "uses the network of this machine, its loopback included",
+                "reads and changes shared memory of this machine's programs",
+            ],
+            id="the machine's own",
+        ),
+        pytest.param(
+            a_pod(
+                secured(
+                    privileged=True,
+                    add_capabilities=("cap_sys_admin", "net_raw"),
+                    seccomp_profile="Unconfined",
+                )
+            ),
+            [
+                "has every device and capability: all that root may do here",
+                (
+                    '"cap_sys_admin" mounts, changes name spaces: nearly all that '
+                    "root may do"
+                ),
+                '"net_raw" forges packets in its network',
+                "is Unconfined: may make every system call of this machine's kernel",
+            ],
+            id="privileges",
+        ),
+        pytest.param(
+            a_pod(replace(APP, ports=(ContainerPort(80, host_port=8080),))),
+            ["8080 is open to all who reach this machine"],
+            id="port",
+        ),
+        pytest.param(
+            with_folder(
+                "/data", app=secured(run_as_user=0, allow_privilege_escalation=True)
+            ),
+            [
+                'writes to "/data" as this machine\'s root',
+                'may become root, and write to "/data" as this machine\'s',
+            ],
+            id="root",
+        ),
+        pytest.param(
+            with_folder("/dev/sda", type_="BlockDevice"),
+            ['reads and changes this machine\'s device "/dev/sda"'],
+            id="device",
+        ),
+        pytest.param(
+            with_folder("/var/run/docker.sock"),
+            [
+                (
+                    '"/var/run/docker.sock" commands the container runtime, as root, '
+                    "also if read-only"
+                )
+            ],
+            id="socket",
+        ),
+    ],
+)
+def test_what_it_may_do_to_the_machine_is_said(pod: Pod, messages: list[str]) -> None:
+    assert [finding.message for finding in host_access_findings(pod)] == messages
+
+
+def test_a_folder_is_changed_if_one_of_two_mounts_is_not_read_only() -> None:
+    mounts = VolumeMount("a", "/in", read_only=True), VolumeMount("a", "/out")
+    other = VolumeMount("b", "/b", read_only=True)
+    pod = replace(
+        a_pod(replace(APP, volume_mounts=(*mounts, other))),
+        volumes=(
+            Volume("empty", EmptyDir()),
+            Volume("b", HostPath("/usr")),
+            Volume("a", HostPath("etc")),
+        ),
+    )
+
+    assert [
+        f"{finding.path}: {finding.message}" for finding in host_access_findings(pod)
+    ] == [
+        'spec.volumes[1].hostPath.path: reads this machine\'s "/usr"',
+        'spec.volumes[2].hostPath.path: reads and changes this machine\'s "etc"',
+    ]
+
+
+def test_who_is_not_root_writes_as_nobody_else() -> None:
+    own = with_folder("/data", app=secured(run_as_user=1000))
+    pod = replace(own, security_context=PodSecurityContext(run_as_user=0))
+
+    assert found(pod) == {}
+    assert found(with_folder("/data", app=secured(run_as_user=0), read_only=True)) == {}
