@@ -38,6 +38,7 @@ from probetui.kubelet.journal import (
     TickEntry,
     UnfinishedTickEntry,
 )
+from probetui.kubelet.kuberuntime.restart import restarts_all_after
 from probetui.kubelet.outcome import Result
 from probetui.kubelet_rules import KubeletRules
 
@@ -239,6 +240,15 @@ class WhyCase:
         if last is None or last.end is not None:
             return False
         return last.started_at is not None or last.created_at is None
+
+    @property
+    def is_restarted_with_all(self) -> bool:
+        """Whether its newest instance ended with all of the pod's, which begin anew."""
+        exited = None if self.last is None else self.last.exited
+        return exited is not None and (
+            exited.by is ExitCause.RESTART_ALL
+            or restarts_all_after(self.container, exited.exit_code or 0)
+        )
 
     @property
     def is_pulling(self) -> bool:

@@ -100,7 +100,10 @@ def _blocking_init(case: WhyCase) -> Cause | None:
     for other in case.earlier:
         if other.container not in case.pod.init_containers:
             break
-        if any(later.last is not None for later in other.later):
+        if any(
+            later.last is not None and not later.is_restarted_with_all
+            for later in other.later
+        ):
             # The kubelet has passed it once.
             continue
         if other.runs_post_start_hook:
@@ -131,7 +134,6 @@ def _waits_for_start(case: WhyCase, other: WhyCase) -> Cause:
         None,
         other.why,
         name=other.container.name,
-        evidence=Evidence(instance=case.last),
     )
 
 

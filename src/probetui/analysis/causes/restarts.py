@@ -111,14 +111,7 @@ def restart_failed(case: WhyCase) -> Cause | None:
 
 def restarted_with_all(case: WhyCase) -> Cause | None:
     """Find the init container that comes first if all containers are restarted."""
-    last = case.last
-    if (
-        last is None
-        or last.exited is None
-        or last.exited.by is not (ExitCause.RESTART_ALL)
-    ):
-        return None
-    return waits_for_init(case)
+    return waits_for_init(case) if case.is_restarted_with_all else None
 
 
 def back_off(case: WhyCase) -> Cause | None:
