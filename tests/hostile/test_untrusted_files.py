@@ -10,14 +10,33 @@ import resource
 import socket
 import stat
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from probetui import untrusted_files, untrusted_trees
 from probetui.errors import ContainerRuntimeError, IncompleteRemovalError
-from probetui.untrusted_files import DirectoryRoot, child_path, open_regular
-from probetui.untrusted_trees import DIRECTORY, MAX_NAMED, TreeRemoval, _Level
+from probetui.untrusted_files import (
+    AN_INPUT,
+    FILE_CLAIMS,
+    DirectoryRoot,
+    child_path,
+    create_own_file,
+    make_own_directory,
+    open_output,
+    open_regular,
+    read_kernel_file,
+    read_regular,
+    read_settings,
+)
+from probetui.untrusted_trees import (
+    DIRECTORY,
+    MAX_NAMED,
+    TreeRemoval,
+    _Level,
+    _make_removable,
+)
 from tests.hostile.arena import (
     Arena,
     bind,
@@ -398,6 +417,12 @@ def a_link(path: Path) -> None:
     path.symlink_to("/proc/kmsg")
 
 
+@pytest.fixture(params=["with O_PATH", "without"])
+def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Open files as on Linux, and as where they cannot be looked at unopened."""
+    monkeypatch.setattr(untrusted_files, "IS_LINUX", request.param == "with O_PATH")
+
+
 SPECIAL = [
     pytest.param(a_fifo, "a FIFO", id="FIFO"),
     pytest.param(a_socket, "a socket", id="socket"),
@@ -406,6 +431,7 @@ SPECIAL = [
 ]
 
 
+@pytest.mark.usefixtures("system")
 @pytest.mark.parametrize(("make", "kind"), SPECIAL)
 def test_only_regular_files_are_opened(
     tmp_path: Path, make: Callable[[Path], None], kind: str
@@ -419,10 +445,12 @@ def test_only_regular_files_are_opened(
         os.O_WRONLY | os.O_CREAT | os.O_APPEND,
         os.O_WRONLY | os.O_CREAT | os.O_TRUNC,
     ):
-        with pytest.raises(OSError, match=f"it is {kind}, not a regular file"):
+        with pytest.raises(OSError, match=f"it is {kind}, not a regular") as refusal:
             root.open_file("it", flags)
+        assert refusal.value.filename == str(tmp_path / "it")
 
 
+@pytest.mark.usefixtures("system")
 @pytest.mark.parametrize(("make", "kind"), SPECIAL[:3])
 def test_a_file_that_a_user_names_must_be_regular_too(
     tmp_path: Path, make: Callable[[Path], None], kind: str
@@ -430,10 +458,14 @@ def test_a_file_that_a_user_names_must_be_regular_too(
     make(tmp_path / "it")
     (tmp_path / "link").symlink_to("it")
 
-    with pytest.raises(OSError, match=f"it is {kind}, not a regular file"):
+    with pytest.raises(OSError, match=f"it is {kind}, not a regular file") as refusal:
         open_regular(tmp_path / "link")
 
+    assert refusal.value.filename == str(tmp_path / "link")
+    assert refusal.value.errno == errno.EINVAL
 
+
+@pytest.mark.usefixtures("system")
 @pytest.mark.parametrize("name", ["full", "tty"])
 def test_a_device_is_not_opened(name: str) -> None:
     with pytest.raises(OSError, match="a character device, not a regular file"):
@@ -475,6 +507,441 @@ def test_a_file_is_replaced_and_not_written_through(arena: Arena) -> None:
     assert (arena.work / "record").read_bytes() == b"new"
     assert stat.S_IMODE((arena.work / "record").stat().st_mode) == 0o640
     assert os.listdir(arena.work) == ["record"]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Iterator[DirectoryRoot]:
+    """Return a root with one of each, under an umask; no descriptor may be left."""
+    (tmp_path / "folder/empty").mkdir(parents=True)
+    (tmp_path / "folder/file").write_bytes(b"0123456789")
+    (tmp_path / "folder/link").symlink_to("file")
+    (tmp_path / "folder/nowhere").symlink_to("gone")
+    (tmp_path / "way").symlink_to("folder")
+    before = sorted(os.listdir("/proc/self/fd"))
+    umask = os.umask(0o077)
+    try:
+        yield DirectoryRoot(tmp_path)
+    finally:
+        os.umask(umask)
+        assert sorted(os.listdir("/proc/self/fd")) == before
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.usefixtures("system")
+def test_a_regular_file_is_opened_for_what_is_asked(root: DirectoryRoot) -> None:
+    path = root.path / "folder/file"
+
+    for flags, written in (
+        (os.O_WRONLY, b"ab23456789"),
+        (os.O_WRONLY | os.O_APPEND, b"ab23456789ab"),
+        (os.O_WRONLY | os.O_CREAT | os.O_APPEND, b"ab23456789abab"),
+        (os.O_RDWR | os.O_CREAT | os.O_TRUNC, b"ab"),
+    ):
+        descriptor = root.open_file("folder/file", flags)
+        assert os.get_blocking(descriptor)
+        assert not os.get_inheritable(descriptor)
+        os.write(descriptor, b"ab")
+        os.close(descriptor)
+        assert path.read_bytes() == written
+
+
+def test_a_file_that_is_made_has_exactly_its_mode(root: DirectoryRoot) -> None:
+    os.close(root.open_file("folder/usual", os.O_WRONLY | os.O_CREAT))
+    os.close(root.open_file("folder/open", os.O_WRONLY | os.O_CREAT, 0o666))
+    root.create_file("folder/full", b"content", 0o640)
+
+    modes = [mode_of(root.path / "folder" / name) for name in ("usual", "open", "full")]
+    assert modes == [0o600, 0o666, 0o640]
+    assert (root.path / "folder/full").read_bytes() == b"content"
+
+
+@pytest.mark.usefixtures("system")
+def test_a_file_with_two_names_is_read_and_not_written(root: DirectoryRoot) -> None:
+    os.link(root.path / "folder/file", root.path / "folder/other")
+
+    assert root.read_file("folder/other", 3) == b"012"
+    with pytest.raises(OSError, match="it has another hard link and is not") as refusal:
+        root.open_file("folder/other", os.O_RDWR)
+    assert refusal.value.errno == errno.EMLINK
+    assert refusal.value.filename == str(root.path / "folder/other")
+
+
+@pytest.mark.parametrize(
+    ("limit", "beginning", "end"),
+    [(4, b"0123", b"6789"), (10, b"0123456789", b"0123456789"), (0, b"", b"")],
+)
+def test_no_more_is_read_than_asked(
+    root: DirectoryRoot, limit: int, beginning: bytes, end: bytes
+) -> None:
+    assert root.read_file("folder/file", limit) == beginning
+    assert root.read_end("folder/file", limit) == end
+    assert read_regular(root.path / "folder/link", limit) == beginning
+
+
+def test_the_end_of_a_short_file_is_all_of_it(root: DirectoryRoot) -> None:
+    assert root.read_end("folder/file", 99) == b"0123456789"
+
+
+def test_what_is_written_behind_the_end_meanwhile_is_not_read(
+    root: DirectoryRoot,
+) -> None:
+    with (root.path / "folder/file").open("ab") as growing:
+        assert len(root.read_end("folder/file", 7)) == 7
+        growing.write(b"more")
+
+
+def test_things_are_told_apart_without_following_links(root: DirectoryRoot) -> None:
+    names = ["folder", "folder/file", "folder/link", "folder/nowhere", "gone"]
+    names += ["folder/file/x", "gone/x", "", "folder//./empty/"]
+
+    exist = [name for name in names if root.exists(name)]
+    directories = [name for name in names if root.is_directory(name)]
+    links = {name: root.read_link(name) for name in names[:5]}
+
+    assert exist == [*names[:4], "", "folder//./empty/"]
+    assert directories == ["folder", "", "folder//./empty/"]
+    assert links == {
+        "folder": None,
+        "folder/file": None,
+        "folder/link": "file",
+        "folder/nowhere": "gone",
+        "gone": None,
+    }
+    assert not root.is_directory("way")
+    assert root.names("folder") == ["empty", "file", "link", "nowhere"]
+    assert root.names() == ["folder", "way"]
+
+
+@pytest.mark.parametrize("name", ["", "folder", "folder/file", "folder/fifo"])
+def test_a_path_is_pinned_without_being_opened(root: DirectoryRoot, name: str) -> None:
+    os.mkfifo(root.path / "folder/fifo")
+
+    descriptor = root.open_path(name)
+
+    pinned, path = os.fstat(descriptor), (root.path / name).stat()
+    os.close(descriptor)
+    assert (pinned.st_dev, pinned.st_ino) == (path.st_dev, path.st_ino)
+
+
+def test_directories_are_made_with_exactly_their_mode(root: DirectoryRoot) -> None:
+    root.make_directory("folder/one", 0o751)
+    root.make_directories("folder/a/b", 0o775)
+    os.close(root.open_directory("folder/a/c", make_mode=0o711))
+
+    names = ["folder/one", "folder/a", "folder/a/b", "folder/a/c"]
+    assert [mode_of(root.path / name) for name in names] == [0o751, 0o775, 0o775, 0o711]
+
+
+def test_files_are_replaced_renamed_linked_and_removed(root: DirectoryRoot) -> None:
+    root.replace_file("folder/link", b"new", 0o644)
+    root.sync_file("folder/link")
+    root.rename("folder/file", "renamed")
+    root.symlink("folder/to", "../anywhere")
+    root.unlink("folder/nowhere")
+    root.unlink("folder/gone", missing_ok=True)
+    root.unlink("gone/gone", missing_ok=True)
+    root.remove_directory("folder/empty")
+
+    folder = root.path / "folder"
+    assert root.names("folder") == ["link", "renamed", "to"]
+    assert ((folder / "link").read_bytes(), mode_of(folder / "link")) == (b"new", 0o644)
+    assert (folder / "renamed").read_bytes() == b"0123456789"
+    assert os.readlink(folder / "to") == "../anywhere"
+
+
+def test_a_tree_is_removed_with_a_few_names_at_a_time(
+    root: DirectoryRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(untrusted_trees, "_BATCH", 2)
+    for number in range(5):
+        (root.path / f"tree/{number}/deep").mkdir(parents=True)
+        (root.path / f"tree/{number}/file").touch()
+        (root.path / f"tree/link-{number}").symlink_to("../folder")
+
+    root.remove_tree("tree", last=["1", "link-3", "not there"])
+    root.remove_tree("way")
+    root.remove_tree("folder/file")
+    root.remove_tree("folder/file/gone")
+
+    assert root.names() == ["folder"]
+    assert root.names("folder") == ["empty", "link", "nowhere"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [(0, 0o700), (0o577, 0o700), (0o755, 0o755), (0o700, 0o700), (0o1777, 0o1777)],
+)
+def test_only_a_directory_that_is_closed_is_opened_to_its_owner(
+    root: DirectoryRoot, mode: int, expected: int
+) -> None:
+    folder = root.path / "folder/empty"
+    folder.chmod(mode)
+    pinned = root.open_directory("folder/empty")
+
+    _make_removable(pinned)
+
+    os.close(pinned)
+    assert mode_of(folder) == expected
+
+
+def test_a_tree_is_given_to_a_group_without_what_has_other_names(
+    root: DirectoryRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(untrusted_trees, "_BATCH", 2)
+    group = 4711 if os.geteuid() == 0 else os.getegid()
+    outside = root.path / "folder/file"
+    outside.chmod(0o600)
+    tree = root.path / "tree"
+    (tree / "a/b").mkdir(parents=True)
+    for name in ("one", "two", "a/three", "a/b/four"):
+        (tree / name).touch(0o640)
+    (tree / "a/link").symlink_to(outside)
+    os.link(outside, tree / "a/other")
+
+    root.give_to_group("tree", group, modes=(0o060, 0o2070))
+
+    given = ["", "a", "a/b", "one", "two", "a/three", "a/b/four"]
+    assert {(tree / name).stat().st_gid for name in given} == {group}
+    assert [mode_of(tree / name) for name in given] == [
+        *[0o2770] * 3, 0o660, 0o660, 0o660, 0o660,
+    ]  # fmt: skip
+    assert (tree / "a/link").lstat().st_gid == group
+    assert mode_of(outside) == 0o600
+    assert outside.stat().st_gid == os.getegid()
+
+
+NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+REFUSED: dict[str, tuple[Callable[[DirectoryRoot], object], int, str]] = {
+    "open a directory": (lambda r: r.open_directory("folder/x"), errno.ENOENT, "x"),
+    "open what is none": (lambda r: r.names("folder/file"), errno.ENOTDIR, "file"),
+    "open a link": (lambda r: r.open_directory("folder/link"), errno.ELOOP, "link"),
+    "pin nothing": (lambda r: r.open_path("folder/x"), errno.ENOENT, "x"),
+    "pin a link": (lambda r: r.open_path("folder/link"), errno.ELOOP, "link"),
+    "make it twice": (
+        lambda r: r.make_directory("folder/empty", 0o700), errno.EEXIST, "empty",
+    ),
+    "make below a file": (
+        lambda r: r.make_directories("folder/file/x", 0o700), errno.ENOTDIR, "file",
+    ),
+    "read nothing": (lambda r: r.read_file("folder/x", 9), errno.ENOENT, "x"),
+    "read a link": (lambda r: r.read_end("folder/link", 9), errno.ELOOP, "link"),
+    "make it twice again": (
+        lambda r: r.open_file("folder/file", NEW), errno.EEXIST, "file",
+    ),
+    "make it at a link": (
+        lambda r: r.create_file("folder/nowhere", b"", 0o600), errno.EEXIST, "nowhere",
+    ),
+    "replace a directory": (
+        lambda r: r.replace_file("folder/empty", b"", 0o600), errno.EISDIR, "empty",
+    ),
+    "sync nothing": (lambda r: r.sync_file("folder/x"), errno.ENOENT, "x"),
+    "sync a link": (lambda r: r.sync_file("folder/link"), errno.ELOOP, "link"),
+    "link twice": (lambda r: r.symlink("folder/link", "x"), errno.EEXIST, "link"),
+    "rename nothing": (lambda r: r.rename("folder/x", "y"), errno.ENOENT, "x"),
+    "unlink nothing": (lambda r: r.unlink("folder/x"), errno.ENOENT, "x"),
+    "unlink a directory": (lambda r: r.unlink("folder/empty"), errno.EISDIR, "empty"),
+    "remove a file": (
+        lambda r: r.remove_directory("folder/file"), errno.ENOTDIR, "file",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_the_system_refuses_is_said_with_the_whole_path(
+    root: DirectoryRoot, what: str
+) -> None:
+    call, number, name = REFUSED[what]
+
+    with pytest.raises(OSError, match=name) as refusal:
+        call(root)
+
+    assert refusal.value.errno == number
+    assert refusal.value.filename == str(root.path / "folder" / name)
+    assert refusal.value.strerror in {
+        os.strerror(number), "a symbolic link is not followed",
+        "it is a symbolic link, not a regular file",
+    }  # fmt: skip
+    assert root.names("folder") == ["empty", "file", "link", "nowhere"]
+
+
+THROUGH_A_LINK: list[Callable[[DirectoryRoot], object]] = [
+    lambda r: r.open_directory("way/empty"),
+    lambda r: r.make_directories("way/new", 0o700),
+    lambda r: r.make_directory("way/new", 0o700),
+    lambda r: r.open_path("way/file"),
+    lambda r: r.exists("way/file"),
+    lambda r: r.open_file("way/new", os.O_WRONLY | os.O_CREAT),
+    lambda r: r.read_file("way/file", 9),
+    lambda r: r.create_file("way/new", b"", 0o600),
+    lambda r: r.replace_file("way/file", b"", 0o600),
+    lambda r: r.sync_file("way/file"),
+    lambda r: r.symlink("way/new", "x"),
+    lambda r: r.read_link("way/link"),
+    lambda r: r.rename("way/file", "new"),
+    lambda r: r.unlink("way/file", missing_ok=True),
+    lambda r: r.remove_directory("way/empty"),
+    lambda r: r.remove_tree("way/empty"),
+    lambda r: r.give_to_group("way/empty", os.getegid(), modes=(0o777, 0o777)),
+]
+
+
+@pytest.mark.parametrize("call", THROUGH_A_LINK, ids=range(len(THROUGH_A_LINK)))
+def test_nothing_is_done_through_a_link(
+    root: DirectoryRoot, call: Callable[[DirectoryRoot], object]
+) -> None:
+    with pytest.raises(OSError, match="a symbolic link is not followed") as refusal:
+        call(root)
+
+    assert refusal.value.errno == errno.ELOOP
+    assert refusal.value.filename == str(root.path / "way")
+    assert root.names("folder") == ["empty", "file", "link", "nowhere"]
+
+
+@pytest.mark.parametrize("name", ["..", "a/b", ""])
+def test_a_file_is_not_renamed_into_another_directory(
+    root: DirectoryRoot, name: str
+) -> None:
+    with pytest.raises(ContainerRuntimeError, match="cannot be the name of a file"):
+        root.rename("folder/file", name)
+
+
+def test_the_root_itself_is_left_as_it_is(root: DirectoryRoot) -> None:
+    for call in (root.remove_tree, root.unlink, root.remove_directory):
+        with pytest.raises(ContainerRuntimeError, match="itself is left as it is"):
+            call("./")
+
+
+NO_NAME = "cannot be the name of a file"
+
+
+@pytest.mark.parametrize(
+    ("relative", "problem"),
+    [
+        ("/etc", '"/etc" is not a relative path'),
+        ("a/..", '".." cannot be the name of a file'),
+        ("a\x1b\ud800", r'"a?\ud800" cannot be the name of a file'),
+        (
+            "n" * 256,
+            f'"{"n" * 32}"... {NO_NAME}: it has 256 bytes, at most 255 are possible',
+        ),
+    ],
+    ids=["absolute", "up", "no text", "too long"],
+)
+def test_a_name_is_refused_with_the_reason(
+    root: DirectoryRoot, relative: str, problem: str
+) -> None:
+    with pytest.raises(ContainerRuntimeError) as refusal:
+        root.read_file(relative, 1)
+
+    assert str(refusal.value) == problem
+
+
+# -- paths of the user's own words
+
+
+def test_directories_are_made_on_the_way(root: DirectoryRoot) -> None:
+    os.umask(0o022)
+
+    make_own_directory(root.path / "a/b/c", 0o700)
+    make_own_directory(root.path / "x/y", 0o755, parents_mode=0o750)
+    make_own_directory(root.path / "a", 0o700)
+
+    names = ["a", "a/b", "a/b/c", "x", "x/y"]
+    modes = [mode_of(root.path / name) for name in names]
+    assert modes == [0o755, 0o755, 0o700, 0o750, 0o755]
+
+
+def test_a_file_in_the_way_of_a_directory_is_named(root: DirectoryRoot) -> None:
+    for name in ("folder/file", "folder/file/x", "folder/nowhere"):
+        with pytest.raises(NotADirectoryError, match="Not a directory") as refusal:
+            make_own_directory(root.path / name, 0o700)
+        stopped = "/".join(name.split("/")[:2])
+        assert refusal.value.filename == str(root.path / stopped)
+
+
+def test_a_file_is_created_only_where_nothing_is(root: DirectoryRoot) -> None:
+    create_own_file(root.path / "new", 0o640)
+
+    assert mode_of(root.path / "new") == 0o600  # less the umask
+    for name in ("new", "folder/nowhere"):
+        with pytest.raises(FileExistsError):
+            create_own_file(root.path / name, 0o640)
+
+
+def test_an_output_may_be_a_pipe_with_a_reader(root: DirectoryRoot) -> None:
+    pipe = root.path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="No such device or address"):
+        open_output(pipe, 0)
+
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    writer = open_output(pipe, 0)
+    assert os.get_blocking(writer)
+    assert not os.get_inheritable(writer)
+    os.write(writer, b"x")
+    assert os.read(reader, 9) == b"x"
+    os.close(reader)
+    os.close(writer)
+
+
+def test_an_output_that_is_made_is_its_owners(root: DirectoryRoot) -> None:
+    os.umask(0)
+
+    os.close(open_output(root.path / "new", os.O_CREAT))
+
+    assert mode_of(root.path / "new") == 0o600
+
+
+def test_what_a_file_is_used_for_is_noted(root: DirectoryRoot) -> None:
+    path = root.path / "folder/file"
+    status = path.stat()
+    key = status.st_dev, status.st_ino
+
+    assert FILE_CLAIMS.get(key) is None
+    os.close(open_regular(path, claim=None))
+    assert FILE_CLAIMS.get(key) is None
+    read_regular(path, 1, claim="a purpose")
+    assert FILE_CLAIMS[key] == "a purpose"
+    os.close(open_regular(root.path / "folder/link"))
+    assert FILE_CLAIMS.pop(key) == AN_INPUT
+
+
+def test_a_pipe_that_the_shell_hands_over_is_read(root: DirectoryRoot) -> None:
+    reader, writer = os.pipe()
+
+    for name in (f"/dev/fd/{reader}", f"/proc/self/fd/{reader}"):
+        os.write(writer, b"words")
+        assert read_regular(Path(name), 5) == b"words"
+
+    os.close(reader)
+    os.close(writer)
+
+
+def test_settings_are_read_whole_or_not_at_all(root: DirectoryRoot) -> None:
+    path = root.path / "folder/file"
+
+    assert read_settings(path) == b"0123456789"
+    assert read_settings(path, 10) == b"0123456789"
+    with pytest.raises(OSError, match="it has more than 9 bytes") as refusal:
+        read_settings(path, 9)
+    assert refusal.value.errno == errno.EFBIG
+    assert refusal.value.filename == str(path)
+
+
+@pytest.mark.parametrize("piece", [1, 4, 10, 99])
+def test_of_a_file_of_the_kernel_the_beginning_is_read(
+    root: DirectoryRoot, monkeypatch: pytest.MonkeyPatch, piece: int
+) -> None:
+    path = root.path / "folder/file"
+    monkeypatch.setattr(untrusted_files, "_PIECE_BYTES", piece)
+
+    assert read_kernel_file(path) == b"0123456789"
+    assert read_kernel_file(Path("/proc/self/comm")).endswith(b"\n")
+    monkeypatch.setattr(untrusted_files, "KERNEL_FILE_BYTES", 7)
+    assert read_kernel_file(path) == b"0123456"
 
 
 # -- directories and modes
