@@ -92,6 +92,26 @@ def test_what_the_kubelet_expands_is_expanded_and_quoted() -> None:
             id="headers",
         ),
         pytest.param(
+            HTTPGetAction(80, scheme="", path=""),
+            "curl -sv --max-time 2 --noproxy '*' -A kube-probe/1.32 "
+            "http://10.0.0.2:80/",
+            id="what is not given",
+        ),
+        pytest.param(
+            HTTPGetAction(
+                80,
+                http_headers=(
+                    HTTPHeader("Accept", ""),
+                    HTTPHeader("HOST", ""),
+                    HTTPHeader("User-Agent", ""),
+                    HTTPHeader("X-Empty", ""),
+                ),
+            ),
+            "curl -sv --max-time 2 --noproxy '*' -H Accept: -H HOST: -H User-Agent: "
+            "-H 'X-Empty;' http://10.0.0.2:80/",
+            id="headers without a value",
+        ),
+        pytest.param(
             HTTPGetAction(80, host="fd00::1"),
             "curl -sv --max-time 2 --noproxy '*' -A kube-probe/1.32 'http://[fd00::1]:80/'",
             id="IPv6",
@@ -238,9 +258,24 @@ def test_a_pod_of_a_cluster_that_is_not_known_is_not_reached_by_its_runtime() ->
     assert reproduce_command(CONTAINER, probe, DOCKER, "", reach=reach) == "true"
 
 
+def test_a_command_that_is_too_long_is_not_there_to_be_pasted() -> None:
+    long = command(ExecAction(("echo", "a" * 12_000)))
+
+    assert long == "# command too long to paste (12030 characters)"
+    assert command(ExecAction(("echo", "a" * 11_970))).endswith("a")
+
+
+def test_a_command_that_the_kubelet_does_not_expand_cannot_be_repeated() -> None:
+    container = a_container(env=env(BIG="a" * 4096))
+    probe = Probe(ExecAction(("echo", "$(BIG)" * 1000)))
+
+    assert reproduce_command(container, probe, DOCKER, "") == ""
+
+
 def test_only_a_grpc_command_has_its_requirements() -> None:
-    assert "add -proto with gRPC's health.proto" in command_note(
-        Probe(GRPCAction(9000))
+    assert command_note(Probe(GRPCAction(9000))) == (
+        "(grpcurl needs server reflection, the kubelet does not; without it, add "
+        "-proto with gRPC's health.proto)"
     )
     assert command_note(Probe(ExecAction(("true",)))) == ""
 

@@ -95,6 +95,51 @@ def test_a_result_is_held_until_the_next_tick(letters: str, expected: str) -> No
     assert drawn_ticks(letters, cell_seconds=1) == expected
 
 
+def test_what_a_user_did_is_told_from_what_the_kubelet_did() -> None:
+    lane = ProbeLane()
+    first, second, third, fourth = demo_ticks("ssss")
+    lane.add(first)
+    lane.add(changed_tick(second, injected=True))
+    lane.add(changed_tick(third, delay=timedelta(seconds=1)))
+    lane.add(fourth)
+
+    cells = lane.cells(LaneAxis.around(NOW, 5.0, WIDTH))
+
+    ticked = [cell.is_by_user for cell in cells if cell.is_tick]
+    assert ticked == [False, True, True, False]
+
+
+def test_a_result_is_held_for_two_periods_at_the_most() -> None:
+    lane = ProbeLane()
+    for tick in demo_ticks("sf"):
+        lane.add(changed_tick(tick, period_seconds=2))
+    axis = LaneAxis.around(NOW + timedelta(seconds=10), 1.0, WIDTH)
+
+    drawn = text_of(lane_line(lane.cells(axis), ASCII_LANES))
+
+    assert drawn.strip() == "-____11111"
+
+
+def test_what_began_before_the_axis_is_seen_on_it() -> None:
+    lane = ProbeLane()
+    for tick in demo_ticks("s" * 100 + "f"):
+        lane.add(changed_tick(tick, period_seconds=5))
+
+    line = text_of(lane_line(lane.cells(LaneAxis.around(NOW, 5, 8)), ASCII_LANES))
+
+    assert line == "-----1  "
+
+
+def test_a_cell_ends_where_the_next_one_begins_and_no_later_than_now() -> None:
+    axis = LaneAxis.around(NOW, 5, WIDTH)
+
+    assert axis.end_of(0).timestamp() == axis.start + 5 == axis.begin(1)
+    assert axis.end_of(axis.now_index) == NOW
+    assert axis.end_of(WIDTH - 1) == NOW
+    assert axis.end == axis.begin(WIDTH)
+    assert axis.index(axis.end) == WIDTH
+
+
 def test_a_cell_shows_the_worst_of_its_ticks() -> None:
     assert drawn_ticks("ssfsssss", cell_seconds=10) == "-1--"
 

@@ -603,10 +603,6 @@ class Lanes(Struct):
                 case _:
                     pass
 
-    def first(self, pod_uid: str, container_name: str) -> float | None:
-        """Return when a container's lane begins, in seconds since the epoch."""
-        return self._container(pod_uid, container_name).first
-
     @property
     def last(self) -> float | None:
         """When something last happened, None before anything did."""

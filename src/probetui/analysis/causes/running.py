@@ -209,7 +209,6 @@ def _held_open(case: WhyCase, unfinished: UnfinishedTickEntry) -> Cause | None:
         CauseKind.OUTPUT_HELD_OPEN,
         unfinished.started_at,
         probe=probe_type,
-        evidence=Evidence(instance=case.last, unfinished=unfinished),
     )
 
 
