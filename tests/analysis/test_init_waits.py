@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from probetui.analysis.init_waits import init_wait_findings
-from probetui.k8s.pod import Container, EnvVar, Pod
+from probetui.k8s.pod import Container, EnvVar, Pod, RestartPolicy
 from probetui.k8s.service import Service
 from tests.builders import a_container, a_pod
 
@@ -126,3 +126,33 @@ def test_a_service_with_another_pod_that_can_be_ready() -> None:
 
     assert found(web, labelled(a_pod(a_container(), name="x")), services=(both,)) == []
     assert len(found(web, db, services=(both,))) == 2
+
+
+def test_those_that_wait_for_one_another_are_named() -> None:
+    web = a_waiting_pod("nc", "-z", "db", "5432")
+    db = a_waiting_pod("nc", "-z", "web", "80", name="db")
+
+    assert found(web, db)[0] == (
+        'web spec.initContainers[0].command: waits for the Service "db", whose pods '
+        '("db") cannot be ready before: they wait in init containers as well, for one '
+        "another"
+    )
+
+
+def test_it_is_the_second_init_container_that_waits() -> None:
+    sidecar = a_container(
+        "proxy", restart_policy=RestartPolicy.ALWAYS, command=("nc", "-z", "web", "1")
+    )
+    first = Container("first", "busybox", command=("true",))
+    waits = Container("wait", "busybox", args=("nc", "-z", "web", "80"))
+    pod = a_pod(a_container(), name="web", init_containers=(sidecar, first, waits))
+
+    (line,) = found(labelled(pod))
+
+    assert line.startswith("web spec.initContainers[2].args: waits for")
+
+
+def test_a_service_of_another_namespace_is_another() -> None:
+    pod = replace(a_waiting_pod("nc", "-z", "web", "80"), namespace="shop")
+
+    assert found(pod) == []

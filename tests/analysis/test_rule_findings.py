@@ -79,3 +79,58 @@ def test_what_can_never_fire_is_found(expression: str, rules: list[str]) -> None
 )
 def test_what_can_fire_is_not_found(expression: str) -> None:
     assert list(rule_findings(expression, "expr", {"prober_kills"})) == []
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        pytest.param(
+            f'{TOTAL}{{probe_type="liveness"}}',
+            f'no series of {TOTAL} has probe_type="liveness": probe_type is Liveness, '
+            "Readiness or Startup",
+            id="a value",
+        ),
+        pytest.param(
+            f'{{__name__="{TOTAL}", type="a"}}',
+            f"no series of {TOTAL} has a label type",
+            id="a label",
+        ),
+        pytest.param(
+            "prober_probe_result > 0",
+            'no kubelet has a series "prober_probe_result"',
+            id="a series",
+        ),
+        pytest.param(
+            f"increase({TOTAL}[15s])",
+            f"increase() over 15s of {TOTAL} needs two samples, and one comes each 30s",
+            id="a range",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_rule_is_said(expression: str, message: str) -> None:
+    (finding,) = rule_findings(expression, "groups[0].rules[1].expr")
+
+    assert finding.message == message
+    assert finding.path == "groups[0].rules[1].expr"
+
+
+def test_what_is_no_promql_says_where() -> None:
+    (finding,) = rule_findings(f"{TOTAL}{{\n", "expr")
+
+    assert finding.message.startswith("is no PromQL: ")
+    assert len(finding.message) > len("is no PromQL: ")
+    assert "\n" not in finding.message
+
+
+@pytest.mark.parametrize("end", ["_bucket", "_count", "_sum", ""])
+def test_durations_have_no_results(end: str) -> None:
+    series = f"prober_probe_duration_seconds{end}"
+
+    assert list(rule_findings(f'{series}{{probe_type="Liveness"}}', "expr")) == []
+    for label in ("result", "pod_uid", "status"):
+        (finding,) = rule_findings(f'{series}{{{label}="a"}}', "expr")
+        assert finding.message == f"no series of {series} has a label {label}"
+
+
+def test_a_pattern_that_only_go_can_read_may_take_any_value() -> None:
+    assert list(rule_findings(rf'{TOTAL}{{result=~"\\pL+"}}', "expr")) == []

@@ -17,6 +17,7 @@ from probetui.analysis.session_outcome import (
 from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import (
     ContainerEntry,
+    JournalEntry,
     LifecycleStep,
     StateEntry,
     StateField,
@@ -51,7 +52,7 @@ def told(happenings: tuple[Happening, ...]) -> list[tuple[datetime, str, int]]:
 
 def test_kills_restarts_and_readiness_are_told_in_order_and_added_up() -> None:
     failed: dict[str, Any] = {"threshold": 3, "letter": "f"}
-    entries = [
+    entries: list[JournalEntry] = [
         started(0, 0),
         a_tick(KEY, at(1), "s", sequence=1),
         ready(2, "true"),

@@ -14,10 +14,11 @@ from msgspec.structs import replace
 from probetui.analysis.settings_diff import (
     Change,
     ContainerDiff,
+    Direction,
     WorkloadPod,
     diff_workloads,
 )
-from probetui.analysis.timing import ready_after_start, start_budget
+from probetui.analysis.timing import TimeRange, ready_after_start, start_budget
 from probetui.drive.scenario.behavior import ProbeAnswer
 from probetui.drive.scenario.world import World
 from probetui.drive.simulation import Simulation
@@ -129,6 +130,58 @@ def test_a_change_is_stricter_or_looser(
     old: dict[str, Any], new: dict[str, Any], expected: dict[str, str]
 ) -> None:
     assert directions(a_container(**old), a_container(**new)) == expected
+
+
+def seconds(least: float, most: float) -> TimeRange:
+    return TimeRange(least * _SECOND, most * _SECOND)
+
+
+def test_each_time_is_told_as_it_was_and_as_it_is() -> None:
+    old = a_container(
+        startup_probe=a_probe(period_seconds=2, failure_threshold=30),
+        liveness_probe=a_probe(
+            period_seconds=5, termination_grace_period_seconds=4, timeout_seconds=2
+        ),
+        readiness_probe=a_probe(period_seconds=4, success_threshold=2),
+    )
+
+    (diff,) = diff_of(
+        a_workload(old), a_workload(a_container(), termination_grace_period_seconds=9)
+    )
+
+    assert {
+        effect.effect.name: (effect.old, effect.new, str(effect.direction))
+        for effect in diff.effects
+    } == {
+        "killed-after-failure": (seconds(10, 17), None, "looser"),
+        "start-budget": (seconds(58, 61), None, "looser"),
+        "not-ready-after-failure": (seconds(8, 13), None, "looser"),
+        "ready-after-recovery": (seconds(4, 9), None, "looser"),
+        "ready-after-start": (seconds(0, 12), None, "looser"),
+        "kill-grace": (seconds(4, 4), None, "looser"),
+        "stop-grace": (seconds(30, 30), seconds(9, 9), "stricter"),
+    }
+    assert [str(probe.change) for probe in diff.probes] == ["removed"] * 3
+    assert [probe.probe_type for probe in diff.probes] == [
+        "Startup",
+        "Liveness",
+        "Readiness",
+    ]
+    assert diff.change is Change.CHANGED
+
+
+def test_what_became_of_a_container_has_its_workload() -> None:
+    old = a_workload(a_container("app"), a_container("old"))
+    new = a_workload(a_container("app", liveness_probe=a_probe()), a_container("new"))
+
+    app, come, gone = diff_of(old, new)
+
+    assert (app.workload, come.workload, gone.workload) == (new, new, old)
+    assert (come.old, gone.new) == (None, None)
+    assert app.has(Direction.STRICTER)
+    assert not app.has(Direction.LOOSER)
+    (probe,) = app.probes
+    assert (probe.old, probe.new) == (None, a_probe())
 
 
 def test_a_pod_with_less_grace_is_stopped_sooner() -> None:

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.analysis import timeline as module
 from probetui.analysis.timeline import (
@@ -17,7 +18,7 @@ from probetui.analysis.timeline import (
     classify_tick,
 )
 from probetui.drive.session_journal import JournalLimits, SessionJournal
-from probetui.k8s.probe import ProbeType
+from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.k8s.runtime import ContainerID
 from probetui.kubelet.journal import (
     JournalEntry,
@@ -26,6 +27,7 @@ from probetui.kubelet.journal import (
     TickEntry,
     Trigger,
 )
+from probetui.kubelet.outcome import Result
 from tests.ticks import DEMO_KEY, FIRST, NOW, SECOND, a_tick, changed_tick, demo_ticks
 
 READINESS_KEY = DEMO_KEY._replace(probe_type=ProbeType.READINESS)
@@ -238,3 +240,140 @@ def test_only_ticks_that_ran_are_read_backwards() -> None:
 
     assert [*timeline.ran_backwards()] == [ticks[4], ticks[1], ticks[0]]
     assert read == [4, 1, 0]
+
+
+def test_a_startup_probe_that_is_done_is_no_longer_only_on_hold() -> None:
+    startup = DEMO_KEY._replace(probe_type=ProbeType.STARTUP)
+    (held,) = demo_ticks("h")
+
+    def code(key: ProbeKey, stored: Result) -> str:
+        return classify_tick(changed_tick(held, key=key, stored_after=stored)).code
+
+    assert code(startup, Result.SUCCESS) == "done"
+    assert code(startup, Result.FAILURE) == "hold"
+    assert code(DEMO_KEY, Result.SUCCESS) == "hold"
+
+
+@pytest.mark.parametrize("letter", list("sfw"))
+@pytest.mark.parametrize(
+    "action", [TickAction.READY, TickAction.NOT_READY, TickAction.STARTED]
+)
+def test_a_flip_is_kept_with_what_it_came_by(letter: str, action: TickAction) -> None:
+    (tick,) = demo_ticks(letter)
+    flip = changed_tick(tick, action=action)
+
+    mark = Timeline.of([flip]).mark_at(0)
+
+    assert mark == replace(classify_tick(tick), is_flip=True)
+
+
+@pytest.mark.parametrize(
+    ("letters", "alike"),
+    [
+        pytest.param("sssff", range(3, 5), id="the last two"),
+        pytest.param("fffff", range(5), id="all"),
+        pytest.param("|ssss", range(4), id="a new container begins them"),
+        pytest.param("ss|ss", range(2, 4), id="no further back than that"),
+        pytest.param("sf", range(1, 2), id="one"),
+    ],
+)
+def test_equal_ticks_are_taken_together(letters: str, alike: range) -> None:
+    timeline = Timeline.of(demo_ticks(letters))
+
+    assert timeline.alike(timeline.indexes) == alike
+
+
+def with_periods(*periods: int) -> Timeline:
+    return Timeline.of(
+        [
+            changed_tick(tick, period_seconds=period)
+            for tick, period in zip(
+                demo_ticks("s" * len(periods)), periods, strict=True
+            )
+        ]
+    )
+
+
+def test_a_changed_period_begins_ticks_that_are_taken_together() -> None:
+    timeline = with_periods(5, 5, 2, 2, 2, 7)
+
+    assert timeline.alike(range(5)) == range(2, 5)
+    assert timeline.alike(range(3, 5)) == range(3, 5)
+    assert timeline.alike(range(2)) == range(2)
+    assert timeline.alike(range(6)) == range(5, 6)
+    periods = [timeline.period_from(index) for index in timeline.indexes]
+    assert periods == [0, 0, 2, 0, 0, 7]
+
+
+def test_a_period_that_is_not_known_is_no_change() -> None:
+    assert with_periods(0, 5, 0, 5).alike(range(4)) == range(4)
+
+
+def after(*seconds: tuple[float, float, int], period: int = 5) -> Timeline:
+    """Return ticks by their start, how long they took and what was dropped before."""
+    ticks = []
+    for place, (start, took, drops) in enumerate(seconds):
+        ticks.append(
+            a_tick(
+                DEMO_KEY,
+                NOW + timedelta(seconds=start),
+                sequence=place,
+                duration=timedelta(seconds=took),
+                period_seconds=period,
+                late_drops=drops,
+            )
+        )
+    return Timeline.of(ticks)
+
+
+@pytest.mark.parametrize(
+    ("ticks", "lost"),
+    [
+        pytest.param([(0, 0.1, 0), (5, 0.1, 0)], 0, id="none"),
+        pytest.param([(0, 4, 0), (5, 0.1, 0)], 0, id="slow, and within its period"),
+        pytest.param([(0, 7, 0), (7, 0.1, 0)], 0, id="one tick waits"),
+        pytest.param([(0, 12, 0), (12, 0.1, 0)], 1, id="the one after it is lost"),
+        pytest.param([(0, 21, 0), (21, 0.1, 0), (25, 0.1, 0)], 3, id="three are"),
+        pytest.param([(0, 0.1, 0), (5, 0.1, 3)], 3, id="the engine was late"),
+        pytest.param(
+            [(0, 12, 0), (12, 16, 0), (28, 0.1, 0)], 1 + 2, id="of two slow ones"
+        ),
+    ],
+)
+def test_ticks_are_lost_while_a_probe_or_the_engine_is_too_slow(
+    ticks: list[tuple[float, float, int]], lost: int
+) -> None:
+    timeline = after(*ticks)
+
+    assert timeline.ticks_lost(timeline.indexes, 99) == lost
+    assert timeline.ticks_lost(range(len(ticks) - 1, len(ticks)), 99) == 0
+
+
+def test_ticks_of_an_old_record_are_lost_by_the_period_of_the_manifest() -> None:
+    timeline = after((0, 12, 0), (12, 0.1, 0), period=0)
+
+    assert timeline.ticks_lost(timeline.indexes, 3) == 3
+    assert timeline.ticks_lost(timeline.indexes, 5) == 1
+
+
+def test_what_is_dropped_was_lost_no_longer_and_changed_no_period(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "MOST_TICKS", 20)
+    slow = [
+        changed_tick(
+            tick,
+            duration=timedelta(seconds=9 if number in {1, 15} else 0),
+            period_seconds=2 if number < 10 else 1,
+        )
+        for number, tick in enumerate(demo_ticks("s" * 21))
+    ]
+
+    timeline = Timeline.of(slow)
+
+    assert timeline.indexes == range(2, 21)
+    assert timeline.ticks_lost(timeline.indexes, 9) == 4
+    assert timeline.period_from(10) == 1
+    assert timeline.mark_at(2) == classify_tick(slow[2])
+    assert timeline.index_of(slow[2]) == 2
+    assert timeline.turn(2, -1) is None
