@@ -26,11 +26,13 @@ from probetui.k8s.runtime import (
     SocketAddress,
 )
 from probetui.k8s.status import ContainerStatus, PodStatus, Waiting
+from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.journal import (
     ContainerEntry,
     EventEntry,
     ExitCause,
     JournalEntry,
+    LastOutputEntry,
     LifecycleStep,
     ListenersEntry,
     NoteEntry,
@@ -335,3 +337,147 @@ def test_the_probes_of_a_container_are_found_without_a_look_at_all_others(
 
     assert found == [[key] for key in keys]
     assert looks == len(keys)
+
+
+def test_a_tick_is_found_by_its_number() -> None:
+    journal = killed().journal
+    past = SessionHistory(journal)
+    past.add_entries(journal, 0)
+
+    found = {entry.sequence: past.tick(entry.sequence) for entry in journal}
+
+    assert found == {
+        entry.sequence: entry if isinstance(entry, TickEntry) else None
+        for entry in journal
+    }
+    assert past.tick(0) is None
+    assert past.tick(-1) is None
+    assert past.tick(len(journal) + 1) is None
+
+
+def test_the_past_of_an_entry_is_what_came_before_it() -> None:
+    journal = killed(60).journal
+    kill = next(
+        entry
+        for entry in journal
+        if isinstance(entry, TickEntry) and entry.action is TickAction.KILL
+    )
+    whole = SessionHistory(journal)
+    whole.add_entries(journal, 0)
+
+    past = whole.before(kill.sequence)
+    after = whole.before(kill.sequence + 1)
+
+    key = POD.uid, "app"
+    (instance,) = past.container(*key).instances
+    assert (instance.kill, instance.stopping) == (None, None)
+    assert after.container(*key).instances[0].kill == kill
+    assert past.tick(kill.sequence) is None
+    assert after.tick(kill.sequence) == kill
+    assert past.containers() == [key]
+    assert past.probes(*key) == [kill.key]
+    assert len(whole.container(*key).instances) > 1
+
+
+def test_what_an_instance_printed_last_belongs_to_its_exit() -> None:
+    bench = EngineBench(
+        POD,
+        lives={"app": (Lasting(timedelta(seconds=4), exit_code=1),)},
+        config=KubeletConfig(keeps_evidence=True),
+    )
+    bench.run_until(20)
+    exited = next(
+        entry
+        for entry in bench.journal
+        if isinstance(entry, ContainerEntry) and entry.what is LifecycleStep.EXITED
+    )
+    printed = LastOutputEntry(
+        len(bench.journal) + 1,
+        at(20),
+        POD.uid,
+        "app",
+        exited.container_id,
+        0,
+        None,
+        "no configuration",
+    )
+    journal = [*bench.journal, printed]
+    whole = SessionHistory(journal)
+    whole.add_entries(journal, 0)
+
+    past = whole.before(exited.sequence + 1).container(POD.uid, "app")
+
+    assert past.instances[0].output == printed
+
+
+def a_failed_pull(second: float, message: str, reason: str = "Failed") -> EventEntry:
+    event = Event(
+        EventType.WARNING,
+        reason,
+        message,
+        POD.uid,
+        "spec.containers{app}",
+        at(second),
+        "app",
+    )
+    return EventEntry(0, at(second), event)
+
+
+def test_failures_are_since_the_first_and_the_reason_is_of_the_last() -> None:
+    histories = ContainerHistories()
+    started = ContainerEntry(
+        0, at(9), POD.uid, "app", ContainerID("sim://1"), 0, LifecycleStep.STARTED
+    )
+    histories.add_entries(
+        [
+            a_failed_pull(0, 'Pulling image "a"', "Pulling"),
+            a_failed_pull(1, 'Failed to pull image "a": no route'),
+            a_failed_pull(2, "Error: ErrImagePull"),
+            a_failed_pull(5, 'Failed to pull image "a": unauthorized'),
+        ]
+    )
+    before = histories.container(POD.uid, "app")
+    histories.add_entries([started])
+    after = histories.container(POD.uid, "app")
+
+    assert before.failing_since == at(1)
+    assert before.pull_error == "unauthorized"
+    assert before.image_event is not None
+    assert before.image_event.at == at(5)
+    assert after.failing_since is None
+
+
+def test_a_first_request_to_stop_is_the_one_that_counts() -> None:
+    def step(second: float, what: LifecycleStep, by: ExitCause) -> ContainerEntry:
+        return ContainerEntry(
+            0, at(second), POD.uid, "app", ContainerID("sim://1"), 2, what, by=by
+        )
+
+    histories = ContainerHistories()
+    histories.add_entries(
+        [
+            step(1, LifecycleStep.STOPPING, ExitCause.LIVENESS),
+            step(2, LifecycleStep.STOPPING, ExitCause.DELETE),
+            step(3, LifecycleStep.EXITED, ExitCause.LIVENESS),
+        ]
+    )
+
+    (instance,) = histories.container(POD.uid, "app").instances
+
+    assert instance.number == 3
+    assert instance.stopping is not None
+    assert instance.stopping.at == at(1)
+    assert instance.end is instance.stopping
+    assert not instance.is_deleted
+    assert instance.exited is not None
+    assert instance.exited.at == at(3)
+
+
+def test_a_removal_says_nothing_of_an_instance_that_nobody_saw() -> None:
+    removed = ContainerEntry(
+        0, at(1), POD.uid, "app", ContainerID("sim://1"), 0, LifecycleStep.REMOVED
+    )
+    histories = ContainerHistories()
+    histories.add_entries([removed])
+
+    assert histories.container(POD.uid, "app").instances == ()

@@ -73,6 +73,22 @@ def test_what_failed_for_a_while_is_told_as_of_then() -> None:
     assert at(10) < summary.worst.until < at(16)
 
 
+def test_of_two_that_failed_for_a_while_the_one_that_failed_oftener_is_worse() -> None:
+    often, rare = (
+        a_container(name, readiness_probe=a_probe(period_seconds=period))
+        for name, period in (("often", 1), ("rare", 4))
+    )
+    recovers = probing(
+        readiness=lambda seconds: FAILS if 5 < seconds < 15 else SUCCEEDS
+    )
+
+    for containers in ((often, rare), (rare, often)):
+        summary = summarized(a_pod(*containers), 40, probing=recovers)
+
+        assert summary.worst is not None
+        assert summary.worst.container == often
+
+
 def test_a_container_that_is_being_killed_is_the_worst() -> None:
     failing = probing(liveness=always(FAILS), readiness=always(SUCCEEDS))
 

@@ -169,6 +169,27 @@ def test_a_probe_that_fails_is_seen_to_be_killed_next() -> None:
     assert liveness == "       ------123......------12k         "
 
 
+def test_the_past_alone_has_the_same_cells_and_nothing_to_come() -> None:
+    scene = steady()
+    lanes = Lanes()
+    lanes.add_entries(scene.entries)
+    axis = LaneAxis.around(scene.taken_at, 5.0, WIDTH)
+    (pod,) = scene.pods
+    name = pod.containers[0].container.name
+
+    past = lanes.past(axis, pod.pod.uid, name)
+
+    shown = [
+        text_of(lane_line(lane, ASCII_LANES)) for lane in (past.container, *past.probes)
+    ]
+    assert shown == [
+        "      |------12K%%%%%X------12          ",
+        "       ------123......------12          ",
+    ]
+    assert lanes.probes(pod.pod.uid, name) == [pod.containers[0].probes[0].key]
+    assert lanes.past(axis, pod.pod.uid, "other").probes == []
+
+
 def test_a_kill_is_followed_by_its_grace_period_and_the_exit() -> None:
     container, liveness = drawn(stopping())
 
