@@ -26,6 +26,7 @@ from probetui.analysis.lanes import (
     worst,
 )
 from probetui.engine.snapshot import Snapshot
+from probetui.kubelet.journal import TickEntry
 from probetui.presentation.lanes import (
     ASCII_LANES,
     UNICODE_LANES,
@@ -167,6 +168,19 @@ def test_a_probe_that_fails_is_seen_to_be_killed_next() -> None:
 
     assert container == "      |------12K%%%%%X------12k         "
     assert liveness == "       ------123......------12k         "
+
+
+def test_a_kill_comes_by_as_many_failures_as_are_missing() -> None:
+    scene = steady()
+    (pod,) = scene.pods
+    (probe,) = pod.containers[0].probes
+    patient = replace(probe, probe=replace(probe.probe, failure_threshold=5))
+    container = replace(pod.containers[0], probes=(patient,))
+    scene = replace(scene, pods=(replace(pod, containers=(container,)),))
+
+    _, liveness = drawn(scene)
+
+    assert liveness == "       ------123......------1234k       "
 
 
 def test_the_past_alone_has_the_same_cells_and_nothing_to_come() -> None:
@@ -386,3 +400,22 @@ def test_cells_that_are_kept_are_those_that_would_be_drawn(
             for container in pod.containers:
                 of = axis, snapshot, pod, container
                 assert without_ticks(kept.cells(*of)) == without_ticks(fresh.cells(*of))
+
+
+def test_a_tick_that_began_before_the_last_frame_is_drawn_in_the_next() -> None:
+    scene = steady()
+    (pod,) = scene.pods
+    last = next(tick for tick in reversed(scene.entries) if isinstance(tick, TickEntry))
+    began = scene.taken_at - timedelta(seconds=1)
+    late = changed_tick(last, started_at=began, run=3)
+    kept, fresh = Lanes(), Lanes()
+    kept.add_entries(scene.entries)
+    axis = LaneAxis.around(scene.taken_at, 0.5, WIDTH)
+    kept.cells(axis, scene, pod, pod.containers[0])
+
+    kept.add_entries([late])
+    fresh.add_entries([*scene.entries, late])
+    axis = LaneAxis.around(scene.taken_at + timedelta(seconds=1), 0.5, WIDTH)
+    of = axis, scene, pod, pod.containers[0]
+
+    assert without_ticks(kept.cells(*of)) == without_ticks(fresh.cells(*of))

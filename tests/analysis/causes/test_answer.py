@@ -562,6 +562,14 @@ class TestDeletion:
         assert kinds(answer) == [Kind.WAITS_FOR_OLDER_POD]
         assert answer.now.subject.name == "web"
 
+        bench.run_until(90)
+        past = SessionHistory(bench.journal)
+        past.add_entries(bench.journal, 0)
+        pods = {"new": new, "old": old, "other": a_pod(uid="other")}
+        answer = explain(new, new.containers[0], past, at(90), bench.rules, pods)
+
+        assert kinds(answer) == [Kind.NOT_SYNCED]
+
 
 def test_a_startup_probe_that_succeeded_before_the_session_is_not_waited_for() -> None:
     container = a_container(startup_probe=EVERY_SECOND, liveness_probe=EVERY_SECOND)
