@@ -26,6 +26,8 @@ from tests.runtimes.bench import (
     FAILS,
     HAS_BEATEN,
     LONG,
+    MEETING,
+    MEETS,
     MISSING_PROGRAM,
     POLITE,
     SLACK,
@@ -135,11 +137,14 @@ class ExecContract:
 
     async def test_commands_run_side_by_side(self, bench: Bench) -> None:
         container_id = await bench.run_ready(POLITE)
-        before = bench.clock.now()
 
         results = await asyncio.gather(
-            *(bench.sh(container_id, ECHO, str(number)) for number in range(10))
+            *(
+                bench.sh(container_id, MEETS, str(number), limit=60)
+                for number in range(MEETING)
+            )
         )
 
-        assert [result.stdout for result in results] == [b"%d" % n for n in range(10)]
-        assert bench.clock.now() - before < timedelta(seconds=4)
+        assert [result.stdout for result in results] == [
+            b"%d" % number for number in range(MEETING)
+        ]
