@@ -24,6 +24,7 @@ from probetui.k8s.runtime import (
     SocketAddress,
 )
 from probetui.k8s.status import ContainerStatus, PodStatus
+from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.journal import (
     BackoffEntry,
     ContainerEntry,
@@ -58,7 +59,7 @@ from probetui.record.codec import (
 )
 from probetui.record.format import AnyRecord, RecordContext
 from probetui.record.masking import Mask
-from probetui.record.values import DamageError
+from probetui.record.values import DamageError, decode_value
 from probetui.values import Instant
 from tests.record.decoding import decode_entries
 from tests.record.strategies import LEAVES, instants, texts, values_of, whole_seconds
@@ -313,11 +314,20 @@ def test_a_session_begins_with_what_it_takes_to_run_it_again() -> None:
         options={"pull": "never"},
         manifests=[("pod.yaml", "kind: Pod\n")],
         seed=7,
+        config=KubeletConfig(seed=9),
+        observed=True,
     )
 
-    record = through_json(encode_session(header, 0, CONTEXT))
+    record = through_json(encode_session(header, 4, CONTEXT))
 
-    assert record["type"] == "session"
+    assert (record["v"], record["seq"], record["type"]) == (1, 4, "session")
+    assert (record["probetui"], record["runtime"], record["kubelet"]) == (
+        "0.1.0",
+        "docker 20.10",
+        "v1.32",
+    )
+    assert decode_value(KubeletConfig, record["config"]) == header.config
+    assert record["observed"]
     assert record["t"] == 0.0
     assert record["options"] == {"pull": "never"}
     assert record["manifests"] == [{"name": "pod.yaml", "text": "kind: Pod\n"}]

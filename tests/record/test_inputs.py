@@ -82,6 +82,20 @@ def test_relists_say_what_changed_and_read_back_as_they_were() -> None:
     ]
 
     assert round_trip(*relists) == relists
+    encoder = InputEncoder(None)
+    said = []
+    for relist in relists:
+        encoded = encoder.encode(relist)
+        changed = sorted(encoded.get("changed", ()))
+        said.append((encoded.get("order"), changed, encoded.get("seen")))
+    assert said == [
+        ([], [], None),
+        (["one", "two"], ["one", "two"], None),
+        (None, [], [500_000, None]),
+        (["two", "one"], ["one"], None),
+        (["two"], [], None),
+        ([], [], None),
+    ]
 
 
 def test_a_pod_that_did_not_change_is_the_same_object() -> None:

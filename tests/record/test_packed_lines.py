@@ -70,6 +70,13 @@ def test_a_row_that_nothing_was_packed_into_is_refused(row: bytes) -> None:
         list(unpack_rows([b"=n 7\n", b"=m 7\n", row]))
 
 
+@pytest.mark.parametrize("row", [b"2,+1\n", b"0\n", b"0,+1,+1\n", b"x,+1\n", b"\n"])
+def test_a_row_of_no_shape_is_called_that(row: bytes) -> None:
+    problem = r"^a row names no shape, or has other numbers$"
+    with pytest.raises(DamageError, match=problem):
+        list(unpack_rows([b"=n 7\n", b"=m 7\n", row]))
+
+
 @pytest.mark.parametrize(
     "row",
     [

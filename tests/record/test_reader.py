@@ -21,6 +21,7 @@ from probetui.record.file import (
     is_record_beginning,
     is_report_beginning,
     names_record,
+    record_lines,
 )
 from probetui.record.format import RecordContext
 from probetui.record.reader import RecordingFile, read_recording
@@ -206,7 +207,8 @@ def test_a_line_that_is_not_utf_8_is_damaged_even_in_a_field_that_is_not_known(
 
     recording = read_recording(path)
 
-    assert recording.problem.startswith("line 2 is damaged: it is not UTF-8 (byte ")
+    place = lines[1].index(b"\xb6") + 1
+    assert recording.problem == f"line 2 is damaged: it is not UTF-8 (byte {place})"
     assert len(recording.entries) == 1
 
 
@@ -449,3 +451,27 @@ def test_a_record_is_named_by_its_ending_or_is_there(
     (tmp_path / "folder").mkdir()
 
     assert names_record(str(tmp_path / name)) is is_record
+
+
+def test_an_entry_with_an_instant_that_never_was_is_damaged(path: Path) -> None:
+    first, note, *rest = path.read_text().splitlines()
+    hook = {
+        **json.loads(note), "type": "hook", "pod": "web", "namespace": "",
+        "podUID": "uid", "container": "app", "containerID": "docker://1",
+        "hook": "postStart", "startedAt": "2026-13-01T00:00:00.000000Z",
+        "endedAt": None, "error": None, "output": "",
+    }  # fmt: skip
+    path.write_text("\n".join([first, json.dumps(hook), *rest, ""]))
+
+    recording = read_recording(path)
+
+    assert recording.problem.startswith("line 2 is damaged: month must be in 1..12")
+    assert len(recording.entries) == 1
+
+
+def test_lines_are_read_of_a_file_that_is_small_enough(path: Path) -> None:
+    size = path.stat().st_size
+
+    assert len(list(record_lines(path, size))) == 4
+    with pytest.raises(RecordError, match="--record-limit reads larger ones"):
+        list(record_lines(path, size - 1))

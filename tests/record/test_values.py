@@ -193,5 +193,18 @@ def test_what_is_nested_too_deeply_is_refused() -> None:
     for _ in range(100_000):
         nested = [nested]
 
-    with pytest.raises(DamageError, match="nested too deeply"):
+    with pytest.raises(DamageError, match=r"^it is nested too deeply$"):
         decode_value(Knock, {"doorID": nested})
+
+
+@pytest.mark.parametrize(("length", "shown"), [(58, 60), (59, 60)])
+def test_of_a_long_text_that_is_wrong_the_beginning_is_shown(
+    length: int, shown: int
+) -> None:
+    text = "x" * length
+    dots = "" if len(repr(text)) == shown else "..."
+
+    with pytest.raises(DamageError) as caught:
+        decode_value(TimeSpan, text)
+
+    assert str(caught.value) == f"{repr(text)[:shown]}{dots} is no length of time"

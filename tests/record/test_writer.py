@@ -16,8 +16,10 @@ import pytest
 from msgspec.structs import replace
 
 from probetui.debugger.commands import PauseProbes
+from probetui.engine.inputs import AddPod
 from probetui.errors import RecordError
 from probetui.k8s.event import Event, EventType
+from probetui.k8s.pod import Container, EnvVar, Pod
 from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.k8s.runtime import SocketAddress
 from probetui.kubelet.journal import (
@@ -334,3 +336,18 @@ def test_a_descriptor_of_others_stays_open() -> None:
     assert os.write(writing, b"still open") == len(b"still open")
     os.close(reading)
     os.close(writing)
+
+
+@pytest.mark.parametrize("keeps_secrets", [None, False, True])
+def test_secrets_of_inputs_are_masked_unless_they_are_to_be_kept(
+    tmp_path: Path, *, keeps_secrets: bool | None
+) -> None:
+    path = tmp_path / "session.jsonl"
+    options = {} if keeps_secrets is None else {"keeps_secrets": keeps_secrets}
+    recorder = Recorder(RecordWriter.open(path), CONTEXT, **options)
+    container = Container("app", env=(EnvVar("DB_PASSWORD", "hunter22"),))
+
+    recorder.note_input(AddPod(Pod("uid", "web", containers=(container,))), START, 0)
+    recorder.end("left", 0, START)
+
+    assert ("hunter22" in path.read_text()) is (keeps_secrets is True)
