@@ -108,7 +108,7 @@ def child_path(folder: Path, *names: str) -> Path:
 
 
 def _quoted(name: str) -> str:
-    printable = name.encode("utf-8", "backslashreplace").decode()
+    printable = name.encode(errors="backslashreplace").decode()
     shown = "".join(char if char.isprintable() else "?" for char in printable)
     return f'"{shown}"'
 
@@ -417,7 +417,7 @@ class DirectoryRoot(Struct, frozen=True):
         with self._parent(relative) as (parent, name, path), _named(path):
             if not flags & os.O_CREAT:
                 return _open_regular(name, parent, flags, path, follows_links=False)
-            kept = flags & ~(os.O_CREAT | os.O_EXCL)
+            kept = flags & ~os.O_CREAT
             new = flags | os.O_EXCL | os.O_NOFOLLOW | _NEVER_WAITS
             while True:
                 try:

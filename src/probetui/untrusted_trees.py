@@ -42,8 +42,7 @@ OPEN_DESCRIPTORS = "/proc/self/fd"
 
 def open_readable(pinned: int) -> int:
     """Return a descriptor of the same directory whose entries can be listed."""
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-    return os.open(".", flags, dir_fd=pinned)
+    return os.open(".", os.O_RDONLY, dir_fd=pinned)
 
 
 def set_pinned_mode(pinned: int, mode: int) -> None:

@@ -472,6 +472,13 @@ def test_a_device_is_not_opened(name: str) -> None:
         DirectoryRoot(Path("/dev")).open_file(name)
 
 
+def test_a_file_of_no_known_kind_is_refused_as_that(tmp_path: Path) -> None:
+    no_kind = os.stat_result((0o600, *[0] * 9))
+
+    with pytest.raises(OSError, match="it is of an unknown type, not a regular file"):
+        untrusted_files._check_regular(no_kind, os.O_RDONLY, tmp_path)
+
+
 @isolated
 def test_only_the_end_of_a_huge_file_is_read(arena: Arena) -> None:
     with (arena.work / "huge").open("wb") as file:
@@ -566,6 +573,7 @@ def test_a_file_with_two_names_is_read_and_not_written(root: DirectoryRoot) -> N
     with pytest.raises(OSError, match="it has another hard link and is not") as refusal:
         root.open_file("folder/other", os.O_RDWR)
     assert refusal.value.errno == errno.EMLINK
+    assert refusal.value.strerror == "it has another hard link and is not written to"
     assert refusal.value.filename == str(root.path / "folder/other")
 
 
@@ -583,14 +591,6 @@ def test_no_more_is_read_than_asked(
 
 def test_the_end_of_a_short_file_is_all_of_it(root: DirectoryRoot) -> None:
     assert root.read_end("folder/file", 99) == b"0123456789"
-
-
-def test_what_is_written_behind_the_end_meanwhile_is_not_read(
-    root: DirectoryRoot,
-) -> None:
-    with (root.path / "folder/file").open("ab") as growing:
-        assert len(root.read_end("folder/file", 7)) == 7
-        growing.write(b"more")
 
 
 def test_things_are_told_apart_without_following_links(root: DirectoryRoot) -> None:
