@@ -90,11 +90,7 @@ ROOMS = {
     "untrusted": Room(
         "untrusted_*.py",
         ("hostile/test_untrusted_files.py", "test_output_files.py"),
-        in_processes=(
-            "hostile/test_untrusted_files.py",
-            "hostile/test_sub_paths.py",
-            "hostile/test_process_files.py",
-        ),
+        ("hostile/test_untrusted_files.py", "hostile/test_sub_paths.py"),
     ),
 }
 
