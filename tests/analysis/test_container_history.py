@@ -25,7 +25,7 @@ from probetui.k8s.runtime import (
     ListenerScope,
     SocketAddress,
 )
-from probetui.k8s.status import ContainerStatus, PodStatus, Waiting
+from probetui.k8s.status import ContainerStatus, PodStatus, Running, Waiting
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.journal import (
     ContainerEntry,
@@ -481,3 +481,18 @@ def test_a_removal_says_nothing_of_an_instance_that_nobody_saw() -> None:
     histories.add_entries([removed])
 
     assert histories.container(POD.uid, "app").instances == ()
+
+
+def test_an_end_that_is_seen_after_the_next_start_is_before_it() -> None:
+    ids = ContainerID("docker://first"), ContainerID("docker://second")
+    running = ContainerStatus("app", ids[1], Running(at(9)), restart_count=1)
+    status = StatusEntry(1, at(10), "u", PodStatus(container_statuses=(running,)))
+    ended = ContainerEntry(
+        2, at(8), "u", "app", ids[0], 0, LifecycleStep.EXITED, exit_code=1
+    )
+
+    histories = ContainerHistories()
+    histories.add_entries([status, ended])
+
+    instances = histories.container("u", "app").instances
+    assert [instance.container_id for instance in instances] == [*ids]

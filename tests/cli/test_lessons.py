@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import time
@@ -256,6 +257,73 @@ def test_a_night_is_the_same_by_every_clock(
         time.tzset()
 
     assert "was killed between 03:11:4" in capsys.readouterr().out
+
+
+_KILL = "killed between 03:11:48.2 and 03:12:05.2"
+
+
+@pytest.mark.parametrize(
+    ("clock", "line"),
+    [
+        pytest.param("03:11:40", "is up and ready", id="before"),
+        pytest.param(
+            "03:12:04",
+            "was either still running or already being stopped at 03:12:04.0: it was "
+            f"{_KILL}, because its liveness probe failed 3 of 3 times in a row",
+            id="in the bounds of the kill",
+        ),
+        pytest.param(
+            "03:12:06",
+            "is being stopped, and has not ended for 0s to 17s, because its liveness "
+            "probe failed 3 of 3 times in a row between 03:11:48.2 and 03:12:05.2",
+            id="being stopped",
+        ),
+        pytest.param("03:12:10", f"is not running, because it was {_KILL}", id="ended"),
+        pytest.param(
+            "03:12:20",
+            "was either still down or already running again at 03:12:20.0: it was "
+            "restarted between 03:12:10.0 and 03:12:22.0, because it was killed",
+            id="in the bounds of the start",
+        ),
+        pytest.param(
+            "03:12:23",
+            "was up, and either ready already at 03:12:23.0 or not yet: it became "
+            "ready between 03:12:22.0 and 03:12:24.9",
+            id="in the bounds of its readiness",
+        ),
+        pytest.param(
+            "03:12:40",
+            "is up and ready; it was started between 03:12:10.0 and 03:12:22.0",
+            id="after",
+        ),
+    ],
+)
+def test_why_begins_with_the_state_at_the_time_and_names_what_samples_leave_open(
+    clock: str,
+    line: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    try:
+        pod, record = "shop/web-5d9c7b6f4-8xk2p", str(tmp_path / "past.jsonl")
+        asked = ["why", pod, "--at", f"2026-08-31 {clock}", "--prometheus", "demo"]
+        assert run([*asked, "--record", record]) == 0
+        told = capsys.readouterr().out
+        assert run([*asked, "-o", "json"]) == 0
+        (as_json,) = json.loads(capsys.readouterr().out)
+        assert run(["why", record, "--at", f"2026-08-31T{clock}Z"]) == 0
+        of_record = capsys.readouterr().out
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+    first = told.splitlines()[0]
+    assert first.startswith(f"web-5d9c7b6f4-8xk2p/app {line}")
+    assert of_record.splitlines()[0] == first
+    assert line.startswith(as_json["causes"][0]["sentence"][:30])
 
 
 def test_a_lesson_that_is_printed_is_no_page_of_a_browser(

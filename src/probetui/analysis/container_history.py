@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import groupby, pairwise
 
@@ -33,6 +33,7 @@ from probetui.kubelet.journal import (
     LifecycleStep,
     ListenersEntry,
     PodGoneEntry,
+    StateEntry,
     StatusEntry,
     TickAction,
     TickEntry,
@@ -68,6 +69,7 @@ class ContainerInstance(Struct, frozen=True):
         stopping: the first request to stop it.
         exited: its exit; None while it runs.
         output: what it printed last; None until it has been read.
+        start: its start; None if it is older than the session, or has not started.
         hooks: the lifecycle hooks that ran in it, each as it was last journaled.
     """
 
@@ -81,6 +83,7 @@ class ContainerInstance(Struct, frozen=True):
     stopping: ContainerEntry | None = None
     exited: ContainerEntry | None = None
     output: LastOutputEntry | None = None
+    start: ContainerEntry | None = None
     hooks: tuple[HookEntry, ...] = ()
 
     @property
@@ -270,6 +273,18 @@ class _Collected(Struct):
         self.instances[instance.container_id] = instance
         if len(self.instances) > MAX_INSTANCES:
             del self.instances[next(iter(self.instances))]
+
+    def put_late(self, instance: ContainerInstance) -> None:
+        """Add an instance of which the end alone was seen, before newer ones."""
+        newer = [
+            each
+            for each in self.instances.values()
+            if each.restart_count > instance.restart_count
+        ]
+        for each in newer:
+            del self.instances[each.container_id]
+        for each in (instance, *newer):
+            self.put(each)
 
 
 _NOTHING = _Collected()
@@ -467,6 +482,7 @@ class ContainerHistories:
     def _add_lifecycle(self, entry: ContainerEntry) -> None:
         known = self._collected_of((entry.pod_uid, entry.container_name))
         instance = known.instances.get(entry.container_id)
+        is_unseen = instance is None
         if instance is None and entry.what is LifecycleStep.REMOVED:
             # It is older than the session, and than what is known.
             return
@@ -480,7 +496,7 @@ class ContainerHistories:
             case LifecycleStep.CREATED:
                 instance = replace(instance, created_at=entry.at)
             case LifecycleStep.STARTED:
-                instance = replace(instance, started_at=entry.at)
+                instance = replace(instance, started_at=entry.at, start=entry)
                 known.failing_since = None
             case LifecycleStep.STOPPING:
                 instance = replace(instance, stopping=instance.stopping or entry)
@@ -488,7 +504,10 @@ class ContainerHistories:
                 instance = replace(instance, exited=entry)
             case _:
                 pass
-        known.put(instance)
+        if is_unseen and entry.what in {LifecycleStep.STOPPING, LifecycleStep.EXITED}:
+            known.put_late(instance)
+        else:
+            known.put(instance)
 
     def _add_evidence(self, entry: LastOutputEntry | HookEntry) -> None:
         known = self._collected_of((entry.pod_uid, entry.container_name))
@@ -533,6 +552,9 @@ class SessionHistory:
         self._timelines = Timelines(journal)
         self._containers = ContainerHistories()
         self.lanes = Lanes()
+        self.undecided: Mapping[tuple[str, str], ContainerEntry | StateEntry] | None
+        """What samples around an instant do not decide; None if it is not of one."""
+        self.undecided = None
 
     def add_entries(self, entries: Sequence[JournalEntry], place: int) -> None:
         """Read new entries; `place` is the journal index of the first."""

@@ -69,10 +69,22 @@ def why_not_ready(
     probe_types = (ProbeType.READINESS,) if is_started else _IN_ORDER
     for probe_type in probe_types:
         probe, tick = container.probe(probe_type), ticks.get(probe_type)
-        if probe is None or (tick is not None and tick.stored.after is Result.SUCCESS):
+        if probe is None or (tick is not None and _has_passed(probe_type, tick)):
             continue
         return NotReady(probe, probe_type, _obstacle(tick), tick)
     return None
+
+
+def _has_passed(probe_type: ProbeType, tick: TickEntry) -> bool:
+    """Return whether a probe lets its container be ready after a tick.
+
+    One success is enough for a startup probe, even if the order of those counted with
+    it is not known.
+    """
+    is_startup = probe_type is ProbeType.STARTUP and not tick.overridden.muted
+    return tick.stored.after is Result.SUCCESS or (
+        is_startup and tick.result is Result.SUCCESS
+    )
 
 
 def _obstacle(tick: TickEntry | None) -> Obstacle:

@@ -262,6 +262,8 @@ class StateField(StrEnum):
     PHASE = "phase"
     CONDITION = "condition"
     EXEC = "exec"
+    SAMPLED = "sampled"
+    """Its readiness may have been another between two samples."""
 
 
 class StateEntry(Struct, frozen=True):
@@ -269,7 +271,7 @@ class StateEntry(Struct, frozen=True):
 
     `cause` is the sequence number of the tick behind it. `subject` names the probe
     type or the condition, where there is one. For an exec of another client, `after` is
-    the command.
+    the command. `not_before` is the sample before the one at `at`.
     """
 
     sequence: int
@@ -281,6 +283,12 @@ class StateEntry(Struct, frozen=True):
     before: str
     after: str
     cause: int | None = None
+    not_before: datetime | None = None
+
+    @property
+    def not_after(self) -> datetime:
+        """The instant of the sample that shows it."""
+        return self.at
 
 
 class LifecycleStep(StrEnum):
@@ -354,6 +362,16 @@ class ContainerEntry(Struct, frozen=True):
     reason: str = ""
     not_before: datetime | None = None
     not_after: datetime | None = None
+
+    @property
+    def earliest(self) -> datetime:
+        """The earliest instant that it may have been at."""
+        return self.not_before or self.at
+
+    @property
+    def latest(self) -> datetime:
+        """The latest instant that it may have been at."""
+        return self.not_after or self.at
 
 
 class StoppingSnapshot(Struct, frozen=True):

@@ -165,8 +165,10 @@ def _after_the_cause(outlook: Outlook, _view: View) -> str:
 
 
 def _if_it_runs(outlook: Outlook, view: View) -> str:
-    at = "" if outlook.earliest is None else view.times.stamp(outlook.earliest)
-    return f"SIGKILL follows at {at}, unless it has ended by then."
+    at = outlook.latest or outlook.earliest
+    stamp = "" if at is None else view.times.stamp(at)
+    when = f"at {stamp}" if outlook.latest is None else f"by {stamp} at the latest"
+    return f"SIGKILL follows {when}, unless it has ended by then."
 
 
 def _if_somebody_acts(_outlook: Outlook, _view: View) -> str:

@@ -474,6 +474,9 @@ class StateRecord(PodFields, frozen=True, kw_only=True, tag="state"):
         At("after"),
     ] = field(name="to")
     cause: Count | None
+    not_before: Annotated[Instant | None, OMIT_DEFAULT] = field(
+        name="notBefore", default=None
+    )
 
 
 class ContainerRecord(PodFields, frozen=True, kw_only=True, tag="container"):

@@ -14,12 +14,14 @@ from probetui.cluster.observe.inputs import (
     ObservedInputDecoder,
     ObservedInputEncoder,
     PodSeen,
+    Unsampled,
 )
 from probetui.cluster.observe.observation import ClusterObservation
 from probetui.cluster.observe.replay import ObservationReplay
 from probetui.drive.playback.replay import ReplaySource
 from probetui.engine.snapshot import Snapshot
 from probetui.errors import RecordError
+from probetui.k8s.status import PodStatus
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.journal import JournalEntry, TickEntry
 from probetui.record.codec import SessionHeader
@@ -28,6 +30,7 @@ from probetui.record.masking import Mask
 from probetui.record.reader import RecordingFile, read_recording
 from probetui.record.values import DamageError
 from probetui.record.writer import Recorder, RecordWriter
+from tests.builders import a_pod
 from tests.cluster.observe.test_observation import observe
 from tests.cluster.player import Step, steps
 from tests.cluster.recording import at
@@ -128,6 +131,17 @@ def test_its_pods_are_found_by_readers(recorded: _Recorded) -> None:
     found = {pod.uid for pod in RecordingFile(path).pods()}
 
     assert found == {pod.pod.uid for pod in snapshot.pods}
+
+
+def test_what_samples_do_not_tell_is_in_the_record_too() -> None:
+    unsampled = {"app": Unsampled(at(3), at(5)), "side": Unsampled(ready=at(4))}
+    seen = PodSeen(a_pod(), PodStatus(), "node", is_news=False, unsampled=unsampled)
+
+    line = msgspec.json.encode(ObservedInputEncoder(None).encode(seen))
+    read = ObservedInputDecoder().decode(msgspec.json.decode(line))
+
+    assert isinstance(read, PodSeen)
+    assert read.unsampled == unsampled
 
 
 def test_a_pod_is_written_once_and_its_secrets_are_masked() -> None:

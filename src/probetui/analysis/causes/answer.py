@@ -21,7 +21,7 @@ from probetui.analysis.causes.endings import END_KINDS, end_cause
 from probetui.analysis.causes.kinds import CauseKind
 from probetui.analysis.causes.outlook import outlook_of
 from probetui.analysis.causes.remedies import remedy_of
-from probetui.analysis.causes.restarts import ENDED, ending_of
+from probetui.analysis.causes.restarts import ENDED, between_samples, ending_of
 from probetui.analysis.causes.rows import first_of
 from probetui.analysis.causes.running import RUNNING
 from probetui.analysis.container_history import ContainerInstance, SessionHistory
@@ -59,6 +59,8 @@ def is_well(answer: WhyAnswer) -> bool:
 
 def cause_of(case: WhyCase) -> Cause:
     """Return why a container is as it is."""
+    if (undecided := between_samples(case)) is not None:
+        return undecided
     last = case.last
     if last is None:
         rows = NEVER_CREATED

@@ -33,8 +33,10 @@ from probetui.k8s.status import (
     Waiting,
 )
 from probetui.kubelet.journal import (
+    ContainerEntry,
     ExitCause,
     HookType,
+    StateEntry,
     TickEntry,
     UnfinishedTickEntry,
 )
@@ -188,6 +190,12 @@ class WhyCase:
     def history(self) -> ContainerHistory:
         """The history of the container."""
         return self.past.container(self.pod.uid, self.container.name)
+
+    @property
+    def undecided(self) -> ContainerEntry | StateEntry | None:
+        """What samples do not decide at the instant, None if they do."""
+        undecided = self.past.undecided or {}
+        return undecided.get((self.pod.uid, self.container.name))
 
     @cached_property
     def status(self) -> ContainerStatus | None:

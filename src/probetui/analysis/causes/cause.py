@@ -15,7 +15,9 @@ from probetui.analysis.next_failure import Outlook
 from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import (
     BackoffEntry,
+    ContainerEntry,
     HookType,
+    StateEntry,
     TickEntry,
     UnfinishedTickEntry,
 )
@@ -53,6 +55,7 @@ class Evidence(Struct, frozen=True):
         ended_at: when an instance ended, None if only when that was seen is known.
         lines: sentences about what is known beside the chain.
         unfinished: the tick that has not ended.
+        undecided: what may have happened, or not.
     """
 
     instance: ContainerInstance | None = None
@@ -67,6 +70,7 @@ class Evidence(Struct, frozen=True):
     ended_at: datetime | None = None
     lines: tuple[str, ...] = ()
     unfinished: UnfinishedTickEntry | None = None
+    undecided: ContainerEntry | StateEntry | None = None
 
 
 NO_EVIDENCE = Evidence()

@@ -98,7 +98,7 @@ def pre_stop_hook_running(case: WhyCase) -> Cause | None:
     until = ends_at = grace_end(stop)
     handler = case.container.pre_stop
     if isinstance(handler, SleepAction):
-        ends_at = min(until, stop.at + handler.seconds * _SECOND)
+        ends_at = min(until, stop.latest + handler.seconds * _SECOND)
     if case.now >= ends_at:
         return None
     return case.cause(
@@ -149,8 +149,8 @@ BEING_STOPPED: tuple[Row, ...] = (
 
 
 def grace_end(stop: ContainerEntry) -> datetime:
-    """Return when the grace period of a stop is over."""
-    return stop.at + (stop.grace_period_seconds or 0) * _SECOND
+    """Return when the grace period of a stop is over at the latest."""
+    return stop.latest + (stop.grace_period_seconds or 0) * _SECOND
 
 
 def _stop_of(case: WhyCase) -> tuple[ContainerInstance | None, ContainerEntry | None]:

@@ -93,6 +93,8 @@ class CauseKind(StrEnum):
     LIVENESS_PROBE_ERRORS = "liveness-probe-errors"
     """Its liveness probe could not be run, which never counts."""
 
+    BETWEEN_SAMPLES = "between-samples"
+    """Its state lies between two samples of a store, which do not decide it."""
     PROBE_MUTED = "probe-muted"
     """It waits for a probe whose results a user withholds."""
     PROBE_HANGS = "probe-hangs"

@@ -96,7 +96,14 @@ def _sigkill(case: WhyCase, cause: Cause) -> Outlook | None:
     until = cause.evidence.until
     if until is None or case.now > until:
         return None
-    return Outlook(OutlookEvent.SIGKILL, until, condition=OutlookCondition.STILL_RUNS)
+    stop = None if cause.evidence.instance is None else cause.evidence.instance.stopping
+    earliest = until if stop is None else until - (stop.latest - stop.earliest)
+    return Outlook(
+        OutlookEvent.SIGKILL,
+        earliest,
+        None if earliest == until else until,
+        condition=OutlookCondition.STILL_RUNS,
+    )
 
 
 _Find = Callable[[WhyCase, Cause], Outlook | None]

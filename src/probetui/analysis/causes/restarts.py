@@ -19,13 +19,37 @@ from probetui.analysis.causes.rows import Row
 from probetui.analysis.container_history import ContainerInstance
 from probetui.k8s.pod import RestartPolicy
 from probetui.k8s.status import PodPhase
-from probetui.kubelet.journal import PROBE_CAUSES, BackoffEntry, ExitCause
+from probetui.kubelet.journal import (
+    PROBE_CAUSES,
+    BackoffEntry,
+    ExitCause,
+    StateEntry,
+)
 from probetui.kubelet.kuberuntime.restart import (
     effective_restart_policy,
     is_restarted_after,
     resets_window,
     restarts_all_after,
 )
+
+
+def between_samples(case: WhyCase) -> Cause | None:
+    """Find what may have happened by now: samples do not tell."""
+    undecided, last = case.undecided, case.last
+    if undecided is None:
+        return None
+    because, has_ended = None, last is not None and last.exited is not None
+    if isinstance(undecided, StateEntry):
+        if last is None or last.end is not None or case.is_plain_init:
+            return None
+    elif last is not None and (has_ended or last.stopping is not None):
+        because = end_cause(case, last)
+    return case.cause(
+        CauseKind.BETWEEN_SAMPLES,
+        None,
+        because,
+        evidence=Evidence(instance=last, undecided=undecided),
+    )
 
 
 def pod_deleted(case: WhyCase) -> Cause | None:

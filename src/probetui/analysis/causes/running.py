@@ -212,6 +212,14 @@ def _held_open(case: WhyCase, unfinished: UnfinishedTickEntry) -> Cause | None:
     )
 
 
+def not_ready_by_samples(case: WhyCase) -> Cause | None:
+    """Find a container that is not ready by its samples, which have no reason."""
+    is_sampled = case.past.undecided is not None and case.is_in_status
+    if not is_sampled or case.is_ready or case.pod_history.status is None:
+        return None
+    return case.cause(CauseKind.BETWEEN_SAMPLES, evidence=Evidence(instance=case.last))
+
+
 def other_probe_hangs(case: WhyCase) -> Cause | None:
     """Find a probe of a container that is ready whose tick does not end."""
     return probe_hangs(case, ProbeType.LIVENESS) or probe_hangs(
@@ -277,7 +285,7 @@ def readiness_gate(case: WhyCase) -> Cause | None:
 def another_container(case: WhyCase) -> Cause | None:
     """Find another container that keeps the pod from being ready."""
     for other in case.others:
-        if other.is_plain_init:
+        if other.is_plain_init or other.undecided is not None:
             continue
         if not other.is_up or other.not_ready is not None:
             return case.cause(
@@ -322,6 +330,7 @@ RUNNING: tuple[Row, ...] = (
     waits_for_probe,
     init_container_runs,
     behind_in_the_status,
+    not_ready_by_samples,
     other_probe_hangs,
     liveness_fails,
     another_container,

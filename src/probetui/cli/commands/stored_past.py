@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -67,20 +68,20 @@ _AFTER = timedelta(minutes=3)
 """An end is in the samples after it; scrapes may be a minute apart."""
 
 _MINUTE = timedelta(minutes=1)
-_SLACK = timedelta(seconds=5)
+_TO_THE_MINUTE = re.compile(r"(?:.*[ T])?\d{1,2}:\d\d(?:Z|[+-]\d\d:?\d\d)?")
 _MOST_PARTS = 3
 _TOLD = frozenset({NO_COUNTERS, NO_RESTARTS, NO_SETTINGS, OTHER_SETTINGS})
 _ENDED = "the store's samples end here"
 
 
 class PastRecord(NamedTuple):
-    """A record, and the instant that was asked about; None for its end.
+    """A record, and the instant asked about, None for its end.
 
     `has_holes` is whether something could not be answered.
     """
 
     path: Path
-    until: datetime | None
+    asked: datetime | None
     has_holes: bool
 
 
@@ -149,12 +150,12 @@ def past_record(named: NamedContainer, options: WhyOptions) -> Iterator[PastReco
         config = KubeletConfig(rules.release, rules.feature_gates)
         origin = f"samples of {client.shown_url}"
         _write(writer, pods, (begin, end), origin, config)
-        until = None
+        instant = None
         if options.at is not None:
             # 03:12 is all of that minute.
-            is_minute = not asked.second and not asked.microsecond
-            until = asked + (_MINUTE if is_minute else _SLACK)
-        yield PastRecord(Path(target), until, has_holes=bool(holes))
+            is_minute = bool(_TO_THE_MINUTE.fullmatch(options.at.strip()))
+            instant = max(begin, min(asked + is_minute * _MINUTE, end))
+        yield PastRecord(Path(target), instant, has_holes=bool(holes))
 
 
 async def _read(

@@ -15,6 +15,7 @@ from msgspec import Struct
 from probetui.analysis.causes.answer import WELL, explain, last_endings
 from probetui.analysis.causes.cause import WhyAnswer
 from probetui.analysis.container_history import SessionHistory
+from probetui.analysis.observed_past import history_at
 from probetui.cli.commands.fleet import asks_store
 from probetui.cli.option_values import recorded_runtime
 from probetui.cli.printing import print_line
@@ -24,7 +25,6 @@ from probetui.durations import format_age, parse_instant
 from probetui.errors import NothingToDoError, RecordError, UsageError
 from probetui.k8s.pod import Container, Pod
 from probetui.kubelet.config import KubeletConfig
-from probetui.kubelet.journal import ContainerEntry
 from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.load import load_manifests
 from probetui.manifest.manifests import FieldValidation
@@ -101,7 +101,7 @@ def print_report(arguments: Sequence[str], options: WhyOptions) -> int:
         named = named_container(wanted.name)
         with past_record(named, options) as past:
             name = "/".join(filter(None, named))
-            _print(past.path, name, None, form, options, past.until)
+            _print(past.path, name, None, form, options, past.asked)
         return _HOLES if options.strict and past.has_holes else 0
     if options.record is not None:
         raise UsageError("--record is of a store's samples: --prometheus names one")
@@ -116,22 +116,23 @@ def _print(
     at: str | None,
     form: str,
     options: WhyOptions,
-    until: datetime | None = None,
+    asked: datetime | None = None,
 ) -> None:
     recording = read_recording(path, options.record_limit)
     if recording.problem:
         print_line(f"probetui: {path}: {recording.problem}", err=True)
-    emit(_report(recording, path, name, at, until), form)
+    if at is not None:
+        asked = _instant(at, recording)
+    emit(_report(recording, path, name, asked), form)
 
 
 def _report(
     recording: Recording,
     path: Path,
     name: str,
-    at: str | None,
-    until: datetime | None = None,
+    asked: datetime | None = None,
 ) -> WhyReport:
-    session = _load_session(recording, _instant(at, recording), until)
+    session = _load_session(recording, asked)
     keys = _selected_containers(session, name, path)
     containers = [_explained(session, key) for key in keys]
     is_of_today = bool(recording.session.options.get(SETTINGS_ARE_OF_TODAY))
@@ -147,7 +148,7 @@ def past_lines(past: PastRecord, name: str, most_bytes: int) -> list[str]:
         UsageError: the container is not in it.
     """
     recording = read_recording(past.path, most_bytes)
-    report = _report(recording, past.path, name, None, past.until)
+    report = _report(recording, past.path, name, past.asked)
     return [part for part in report.parts("text") if isinstance(part, str)]
 
 
@@ -169,7 +170,7 @@ def tell_recording(path: Path, recording: Recording) -> RecordedStory:
         NothingToDoError: there is none.
         RecordError: the record is damaged.
     """
-    session = _load_session(recording, _instant(None, recording))
+    session = _load_session(recording)
     keys = _by_pods(session, _all_containers(session, path))
     explained = {key: _explained(session, key) for key in keys}
     return RecordedStory(
@@ -276,29 +277,23 @@ def _instant(text: str | None, recording: Recording) -> datetime:
 
 
 def _load_session(
-    recording: Recording, now: datetime, until: datetime | None = None
+    recording: Recording, asked: datetime | None = None
 ) -> _RecordedSession:
-    """Return a session as of an instant.
+    """Return a session as of an instant, None for its end.
 
-    With `until`, it is as of that, with the starts and ends that were known later.
+    Of what was observed it has what became known later, with what is not decided.
     """
     config = _config(recording)
     rules = config.rules
     pods = _pods(recording, rules)
     entries = recording.entries
-    entries = entries[: bisect_right(entries, now, key=lambda entry: entry.at)]
-    if until is not None:
-        places = [
-            place
-            for place, entry in enumerate(entries)
-            if entry.at <= until and isinstance(entry, ContainerEntry)
-        ]
-        # An end is in the samples after it.
-        passed = bisect_right(entries, until, key=lambda entry: entry.at)
-        entries = entries[: max(passed, *(place + 1 for place in places[-1:]), 0)]
-        now = max([until, *(entry.at for entry in entries[-1:])])
-    past = SessionHistory(entries)
-    past.add_entries(entries, 0)
+    now = _instant(None, recording) if asked is None else asked
+    if asked is not None and recording.session.observed:
+        past = history_at(entries, now)
+    else:
+        entries = entries[: bisect_right(entries, now, key=lambda entry: entry.at)]
+        past = SessionHistory(entries)
+        past.add_entries(entries, 0)
     started_at = datetime.fromisoformat(recording.session.ts)
     mask = Mask(find_pod_secrets(pods.values()))
     known = {

@@ -23,13 +23,28 @@ from probetui.record.values import DamageError, decode_value, encode_value
 from probetui.values import Instant, Kind
 
 
+class Unsampled(Struct, frozen=True):
+    """Since when a container may have changed, of which there are samples alone.
+
+    `ready` is the last sample before its readiness may have been another, `started` the
+    last instant at which its instance may not have run; None for what is known.
+    """
+
+    ready: Instant | None = None
+    started: Instant | None = None
+
+
 class PodSeen(Struct, frozen=True):
-    """The current state of a pod; `is_news` is False from a list, which may be old."""
+    """The current state of a pod; `is_news` is False from a list, which may be old.
+
+    `unsampled` is what samples do not tell, by the names of containers.
+    """
 
     pod: Pod
     status: PodStatus
     node: str
     is_news: bool
+    unsampled: Mapping[str, Unsampled] = {}
 
 
 class PodGone(Kind, frozen=True):
@@ -167,6 +182,10 @@ class ObservedInputEncoder:
             "node": item.node,
             "isNews": item.is_news,
         }
+        if item.unsampled:
+            fields["unsampled"] = {
+                name: encode_value(each) for name, each in item.unsampled.items()
+            }
         if self._known.get(uid) == item.pod:
             return {"is": _STATUS, "uid": uid, **fields}
         self._known[uid] = item.pod
@@ -206,4 +225,10 @@ class ObservedInputDecoder:
                 raise DamageError(f"no line before it describes pod {json['uid']}")
             pod = known
         status = POD_STATUS.read(json["status"])
-        return PodSeen(pod, status, str(json["node"]), bool(json["isNews"]))
+        samples = json.get("unsampled", {})
+        if not isinstance(samples, dict):
+            raise DamageError("what samples do not tell is no object")
+        unsampled = {
+            str(name): decode_value(Unsampled, each) for name, each in samples.items()
+        }
+        return PodSeen(pod, status, str(json["node"]), bool(json["isNews"]), unsampled)

@@ -274,7 +274,7 @@ class ClusterObservation:
         if item.is_news:
             self._learn_clock(observed, status, now)
         status = moved_status(status, self._offset_of(observed))
-        observed.update(pod, status, now)
+        observed.update(pod, status, now, item.unsampled)
         for seen in self._waiting_events.remove(pod.uid):
             observed.record_event(seen, now)
 

@@ -66,6 +66,10 @@ class ObservedContainer:
         self._seen_running_at: datetime | None = None
         self.has_restarts = False
         """Whether a store has its restart counter."""
+        self.start_not_before: datetime | None = None
+        """The earliest start of the next instance, None if its start is known."""
+        self.kill_not_before: datetime | None = None
+        """The earliest instant of the last kill."""
         self.kills: list[SampledKill] = []
         """Those that follow from samples, and belong to no end yet."""
 

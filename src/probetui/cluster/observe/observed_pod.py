@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
 from probetui.cluster.observe.expectations import Expectations, StatusLag
-from probetui.cluster.observe.inputs import RestartsBounded, SeenEvent
+from probetui.cluster.observe.inputs import RestartsBounded, SeenEvent, Unsampled
 from probetui.cluster.observe.observed_container import ObservedContainer, SampledKill
 from probetui.cluster.observe.observed_probe import ObservedProbe, SeenFailure
 from probetui.cluster.observe.probe_counters import CountedTicks
@@ -74,6 +74,9 @@ _STATUS_LAG = timedelta(seconds=2)
 """How long an event of a start waits for the status that shows what came before."""
 
 _UNNUMBERED = 0
+
+_ALL_SAMPLED = Unsampled()
+NOTHING_UNSAMPLED: Mapping[str, Unsampled] = {}
 
 _PROBE_REASONS = {
     ExitCause.LIVENESS: KillReason.LIVENESS_PROBE,
@@ -178,8 +181,14 @@ class ObservedPod:
 
     # -- inputs
 
-    def update(self, pod: Pod, status: PodStatus, now: datetime) -> None:
-        """Update the pod, and journal the changes."""
+    def update(
+        self,
+        pod: Pod,
+        status: PodStatus,
+        now: datetime,
+        unsampled: Mapping[str, Unsampled] = NOTHING_UNSAMPLED,
+    ) -> None:
+        """Update the pod, and journal the changes, with what samples do not tell."""
         old, self.pod, self.status = self.status, pod, status
         self._snapshot = None
         for change in status_changes(old, status):
@@ -193,6 +202,10 @@ class ObservedPod:
                 observed.container = spec  # its image may have changed
         for container in self._containers.values():
             new_status = status.container(container.container.name)
+            unknown = unsampled.get(container.container.name, _ALL_SAMPLED)
+            if new_status is not None and unknown.ready is not None:
+                self._write_unsampled(container, new_status, unknown.ready, now)
+            container.start_not_before = unknown.started
             if new_status is not None and new_status != container.status:
                 was, container.status = container.status, new_status
                 if self._resumes and not _runs_on(was, new_status):
@@ -201,6 +214,28 @@ class ObservedPod:
                 self._show(container, was, new_status, now)
                 self._write_early_events(container, now)
         self._resumes = False
+
+    def _write_unsampled(
+        self,
+        container: ObservedContainer,
+        status: ContainerStatus,
+        since: datetime,
+        now: datetime,
+    ) -> None:
+        """Journal that readiness may have been another since the sample before."""
+        was = container.status is not None and container.status.ready
+        entry = StateEntry(
+            _UNNUMBERED,
+            now,
+            self.uid,
+            status.name,
+            "",
+            StateField.SAMPLED,
+            str(was).lower(),
+            str(status.ready).lower(),
+            not_before=since,
+        )
+        container.order.write(entry, now)
 
     def _write_change(
         self, change: StatusChange, status: PodStatus, now: datetime
@@ -404,7 +439,8 @@ class ObservedPod:
         )
         container.status = following
         at = max(stopping.since, counted.earliest)
-        self._begin_instance(container, following, at, counted.latest)
+        container.start_not_before = container.kill_not_before
+        self._begin_instance(container, following, at, counted.latest, counted.latest)
 
     # -- events
 
@@ -496,6 +532,7 @@ class ObservedPod:
     ) -> None:
         """Journal that an instance, given by ID and restart count, is being stopped."""
         grace = self._grace_period(container, by)
+        container.kill_not_before = at if sampled is None else sampled.earliest
         container.stopping = StoppingSnapshot(at, grace.seconds, grace.source, by)
         container.order.write(
             ContainerEntry(
@@ -671,8 +708,11 @@ class ObservedPod:
         status: ContainerStatus,
         at: datetime,
         now: datetime,
+        latest: datetime | None = None,
     ) -> None:
+        """Journal a start, at the latest instant that it may have been at."""
         container.stopping = container.backoff = None
+        since, container.start_not_before = container.start_not_before, None
         own_id = parse_container_id(status.container_id)
         for probe in container.probes.values():
             probe.begin_instance(own_id)
@@ -686,6 +726,8 @@ class ObservedPod:
                 own_id,
                 status.restart_count,
                 LifecycleStep.STARTED,
+                not_before=since,
+                not_after=None if since is None else max(latest or at, since),
             ),
             now,
         )

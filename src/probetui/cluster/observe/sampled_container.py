@@ -620,6 +620,25 @@ def _not_ready(
     """
     if not samples.ready:
         return None
+    least = most = sampled = 0.0
+    for before, after, is_steady in readiness_steps(samples, restarts, settings):
+        length = after.at - before.at
+        is_ready = before.value == 1.0
+        sampled += 0.0 if is_ready else length
+        if not is_steady:
+            most += length
+        elif not is_ready:
+            least += length
+            most += length
+    return TimeNotReady(least, sampled, most)
+
+
+def readiness_steps(
+    samples: ContainerSamples,
+    restarts: RestartCounter,
+    settings: ContainerSettings | None,
+) -> Iterator[tuple[Sample, Sample, bool]]:
+    """Yield each two samples of readiness, and whether it was the same in between."""
     readiness = samples.probes.get(ProbeType.READINESS, ())
     scrapes = readiness
     if not readiness and (
@@ -628,9 +647,7 @@ def _not_ready(
         # A kubelet that is restarted waits for a startup probe once more.
         scrapes = next(iter(samples.probes.values()), ())
     times = [scrape.at for scrape in scrapes]
-    least = most = sampled = 0.0
     for before, after in pairwise(samples.ready):
-        length = after.at - before.at
         is_ready = before.value == 1.0
         is_steady = before.value == after.value
         if is_steady and scrapes:
@@ -647,13 +664,44 @@ def _not_ready(
             )
         if is_steady and (is_ready or not readiness):
             is_steady = restarts.is_steady(before.at, after.at)
-        sampled += 0.0 if is_ready else length
-        if not is_steady:
-            most += length
-        elif not is_ready:
-            least += length
-            most += length
-    return TimeNotReady(least, sampled, most)
+        yield before, after, is_steady
+
+
+def changes_since(
+    samples: ContainerSamples,
+    settings: ContainerSettings,
+    before: Sample,
+    after: Sample,
+    begin: float,
+) -> float | None:
+    """Return since when readiness may have changed between two samples.
+
+    Infinite if too few results came for a change; None if that is not known. `begin` is
+    before the start of the instance.
+    """
+    probe = settings.container.readiness_probe
+    scrapes = samples.probes.get(ProbeType.READINESS, ())
+    if probe is None:
+        return None
+    is_ready = before.value == 1.0
+    needed = probe.failure_threshold if is_ready else probe.success_threshold
+    times = [scrape.at for scrape in scrapes]
+    run = needed * (probe.period_seconds + probe.timeout_seconds)
+    first = bisect_right(times, max(before.at - _STATUS_SECONDS - run, begin)) - 1
+    last = bisect_left(times, after.at + ANSWER_SECONDS)
+    if first < 0 or last >= len(scrapes):
+        return None
+    count, since = 0, math.inf
+    for earlier, later in pairwise(scrapes[first : last + 1]):
+        was, now = earlier.counts, later.counts
+        if was is None or now is None or not later.is_same_process:
+            return None
+        count += (
+            now.failures - was.failures if is_ready else now.successes - was.successes
+        )
+        if count >= needed and since == math.inf:
+            since = earlier.at
+    return since
 
 
 def _is_silent(

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple, TypeVar
@@ -27,6 +28,7 @@ from probetui.cluster.observe.inputs import (
     PodSeen,
     RestartsBounded,
     SeriesCounts,
+    Unsampled,
 )
 from probetui.cluster.observe.observation import ClusterObservation
 from probetui.cluster.observe.observed_pod import sampled_id
@@ -37,6 +39,8 @@ from probetui.cluster.observe.sampled_container import (
     CountsSample,
     RestartCounter,
     Sample,
+    changes_since,
+    readiness_steps,
     with_processes,
 )
 from probetui.cluster.prometheus.fleet import LastEnd, SeenEnd, StoredContainer
@@ -57,6 +61,10 @@ _SECOND = timedelta(seconds=1)
 _KILLING = (ProbeType.LIVENESS, ProbeType.STARTUP)
 _EXIT_CODES = {"Completed": 0, "OOMKilled": 137}
 """Of reasons that have one; old versions of kube-state-metrics have no exit codes."""
+
+_ALL_SAMPLED = Unsampled()
+_STATUS_SECONDS = 10.0
+"""How late a status may be."""
 
 _STATUS, _BOUNDS, _POLL, _FIRST = 3, 1, 2, 0
 
@@ -166,9 +174,9 @@ def _pod_inputs(stored: StoredPod) -> Iterator[_Due]:
     if created:
         begin = max(begin, min(created))
     node = "(of its samples)"
-    changes: list[tuple[float, ContainerStatus]] = []
+    changes: list[tuple[float, ContainerStatus, Unsampled]] = []
     for container in stored.containers.values():
-        changes += _container_statuses(container, begin)
+        changes += _container_statuses(container, begin, stored)
     changes.sort(key=lambda change: change[0])
     current: dict[str, ContainerStatus] = {}
     init = {container.name for container in stored.pod.init_containers}
@@ -185,7 +193,7 @@ def _pod_inputs(stored: StoredPod) -> Iterator[_Due]:
                 key = ProbeKey(pod.uid, name, kind)
                 bound = RestartsBounded(key, None if most is None else 0, most)
                 yield _Due(begin, _FIRST, bound)
-    for at, status in changes:
+    for at, status, unsampled in changes:
         # Without restarts instances are numbered from the first that is known of.
         has_restarts = bool(stored.containers[status.name].samples.restarts)
         ids = stored.ids if has_restarts else {}
@@ -203,7 +211,9 @@ def _pod_inputs(stored: StoredPod) -> Iterator[_Due]:
             ),
         )
         order = _FIRST if at <= begin else _STATUS
-        yield _Due(at, order, PodSeen(pod, statuses, node, is_news=False))
+        unknown = {} if unsampled == _ALL_SAMPLED else {status.name: unsampled}
+        seen = PodSeen(pod, statuses, node, is_news=False, unsampled=unknown)
+        yield _Due(at, order, seen)
 
 
 def _identified(status: ContainerStatus, ids: Mapping[str, str]) -> ContainerStatus:
@@ -272,21 +282,23 @@ def _deleted_at(stored: StoredPod) -> float:
 
 
 def _container_statuses(
-    container: StoredContainer, begin: float
-) -> Iterator[tuple[float, ContainerStatus]]:
-    """Yield the statuses of a container, and when each is to be known."""
+    container: StoredContainer, begin: float, stored: StoredPod
+) -> Iterator[tuple[float, ContainerStatus, Unsampled]]:
+    """Yield the statuses of a container, when each is to be known, and what is not."""
     samples, name = container.samples, container.name
     if not samples.restarts:
         # Its probes show that it runs, and nothing more.
         instance = sampled_id(name.uid, name.container, 0)
         running = ContainerStatus(name.container, instance, Running(), started=True)
         first = min((each[0].at for each in samples.probes.values()), default=begin)
-        yield max(begin, first + ANSWER_SECONDS), running
+        unsampled = Unsampled(started=_instant(begin))
+        yield max(begin, first + ANSWER_SECONDS), running, unsampled
         return
     times = [sample.at for sample in samples.ready]
     if samples.restarts[0].value and (samples.created_at or 0) >= samples.since:
         instance = sampled_id(name.uid, name.container, 0)
-        yield begin, ContainerStatus(name.container, instance, Running(), started=True)
+        status = ContainerStatus(name.container, instance, Running(), started=True)
+        yield begin, status, _ALL_SAMPLED
     polled = sorted(
         scrape.at
         for kind in _KILLING
@@ -294,6 +306,7 @@ def _container_statuses(
         if scrape.counts is not None
     )
     owners = _owners(container)
+    unknown = _unsampled(container, stored, owners, begin)
     latest, was = begin, None
     for seen_at, value in samples.restarts:
         count = int(value)
@@ -306,7 +319,8 @@ def _container_statuses(
             began = _began_at(container, count, seen_at)
             state = Running(None if began is None else _second(began))
             status = replace(status, state=state, ready=is_ready)
-        if status == was:
+        unsampled = unknown[seen_at]
+        if status == was and unsampled == _ALL_SAMPLED:
             continue
         at = seen_at + ANSWER_SECONDS
         if ended is not None and ended.end.at is not None and was is not None:
@@ -314,7 +328,83 @@ def _container_statuses(
             if place < len(polled):
                 at = max(at, polled[place] + ANSWER_SECONDS)
         latest, was = max(latest, at), status
-        yield latest, status
+        yield latest, status, unsampled
+
+
+def _unsampled(
+    container: StoredContainer,
+    stored: StoredPod,
+    owners: Mapping[SeenEnd, int],
+    begin: float,
+) -> dict[float, Unsampled]:
+    """Return what samples do not tell, by when they were taken."""
+    unsteady = deque(_unsteady(container, stored))
+    unknown: dict[float, Unsampled] = {}
+    counted = None
+    for seen_at, value in container.samples.restarts:
+        ready = started = None
+        while unsteady and unsteady[0][1] <= seen_at:
+            since, _ = unsteady.popleft()
+            ready = ready or _instant(since)
+        if value != counted:
+            counted = value
+            not_begun = _not_begun(container, int(value), owners, begin)
+            started = None if not_begun is None else _instant(not_begun)
+        unknown[seen_at] = Unsampled(ready, started)
+    return unknown
+
+
+def _unsteady(
+    container: StoredContainer, stored: StoredPod
+) -> Iterator[tuple[float, float]]:
+    """Yield the times between two samples in which readiness may have changed."""
+    samples, own = container.samples, stored.pod.container(container.name.container)
+    settings = None if own is None else ContainerSettings(stored.pod, own)
+    samples = replace(samples, probes=with_processes(samples.probes, settings))
+    restarts = RestartCounter(samples)
+    for before, after, is_steady in readiness_steps(samples, restarts, settings):
+        if is_steady:
+            continue
+        since = None
+        if settings is not None and restarts.is_steady(before.at, after.at):
+            # What runs was started after the ends before.
+            ends = [seen.end.at or 0 for seen in container.ends]
+            ended_at = max((at for at in ends if at <= before.at), default=0.0)
+            since = changes_since(samples, settings, before, after, ended_at)
+        if since is None:
+            yield before.at, after.at
+        elif since < after.at:
+            yield max(since, before.at), after.at
+
+
+def _not_begun(
+    container: StoredContainer,
+    count: int,
+    owners: Mapping[SeenEnd, int],
+    begin: float,
+) -> float | None:
+    """Return when an instance may not have been started yet, None if that is known.
+
+    If the end before it is not known, it is the last time at which one surely ran.
+    """
+    samples, restarts = container.samples, container.samples.restarts
+    counts = [int(each.value) for each in restarts]
+    place = counts.index(count)
+    started = [
+        each.value for each in container.starts if each.at <= restarts[place].at
+    ][-1:]
+    if not place:
+        return None if started else begin
+    before = restarts[place - 1]
+    is_known = any(at > before.at - _STATUS_SECONDS for at in started)
+    ended = [end.end.at for end, owner in owners.items() if owner == count - 1]
+    if count - int(before.value) == 1 and ended and ended[0] is not None:
+        return None if is_known else min(ended[0], restarts[place].at)
+    well = [
+        each.at for each in samples.ready if each.at <= before.at and each.value == 1.0
+    ]
+    first = counts.index(int(before.value))
+    return max([restarts[first - 1].at if first else begin, *well[-1:]])
 
 
 def _owners(container: StoredContainer) -> dict[SeenEnd, int]:
@@ -365,6 +455,10 @@ def _status(
     if owner < count:
         return replace(status, last_state=end)
     return replace(status, state=end)
+
+
+def _instant(at: float) -> datetime:
+    return datetime.fromtimestamp(at, UTC)
 
 
 def _second(at: float) -> datetime:

@@ -175,7 +175,8 @@ def page_command(answer: WhyAnswer) -> str:
     if heads[0].kind in _BEGUN and answer.last_end is not None:
         heads = (answer.last_end, *heads)
     for head in heads:
-        if head.kind not in WELL:
+        is_known = head.kind is not CauseKind.BETWEEN_SAMPLES or head.because
+        if head.kind not in WELL and is_known:
             kinds = [
                 cause.kind
                 for cause in head.chain
@@ -186,7 +187,7 @@ def page_command(answer: WhyAnswer) -> str:
     return ""
 
 
-_TELL_LITTLE = WELL | {CauseKind.PROBE_FAILED}
+_TELL_LITTLE = WELL | {CauseKind.PROBE_FAILED, CauseKind.BETWEEN_SAMPLES}
 
 
 def chain_lines(answer: WhyAnswer, name: str, view: View) -> list[Line]:
@@ -277,7 +278,8 @@ def _reason(cause: Cause, head: Cause, words: Words) -> str:
     """Return what follows `because`; it does not say again what the head says."""
     subject = _subject(cause, head)
     if is_being_stopped(cause):
-        return stop_clause(cause, words, _possessive(subject))
+        is_dated = head.kind is CauseKind.BETWEEN_SAMPLES
+        return stop_clause(cause, words, _possessive(subject), is_dated=is_dated)
     if cause.evidence.reason == MISSING_PULL_SECRETS:
         return pull_secret_clause(cause, words)
     if cause.kind is CauseKind.IMAGE_PULLING:

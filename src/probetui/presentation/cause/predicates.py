@@ -17,7 +17,12 @@ from probetui.analysis.causes.kinds import CauseKind
 from probetui.analysis.causes.obstacles import is_refused_by_registry
 from probetui.durations import format_age, format_countdown, format_duration
 from probetui.k8s.probe import ProbeType
-from probetui.kubelet.journal import ContainerEntry, ExitCause, HookType
+from probetui.kubelet.journal import (
+    ContainerEntry,
+    ExitCause,
+    HookType,
+    LifecycleStep,
+)
 from probetui.presentation.cause.probe_failure import failure_clause
 from probetui.presentation.container.evidence import hook_text, last_line, shortened
 from probetui.presentation.container.exits import signal_name
@@ -69,6 +74,18 @@ class Words(Struct, frozen=True):
     def at(self, instant: datetime | None) -> str:
         """Return when: ` at 12:00:03.0`."""
         return "" if instant is None else f" at {self.view.times.stamp(instant)}"
+
+    def lasted_since(self, step: ContainerEntry) -> str:
+        """Return for how long it has gone on since a step: ` for 3s to 20s`."""
+        now = self.now or self.view.now
+        least, most = format_age(now - step.latest), format_age(now - step.earliest)
+        return f" for {least}" if least == most else f" for {least} to {most}"
+
+    def started(self, cause: Cause) -> str:
+        """Return when the instance of a cause was started: ` at 12:00:03.0`."""
+        instance = cause.evidence.instance
+        start = None if instance is None else instance.start
+        return self.at(cause.since) if start is None else self.view.times.when(start)
 
     def said(self, message: str) -> str:
         """Return what somebody said, after a colon; empty if nothing was said."""
@@ -218,6 +235,46 @@ def _pod_ended_first(cause: Cause, words: Words) -> str:
     if cause.because is None and cause.since is not None:
         return f"was never created: the pod was deleted{words.at(cause.since)}"
     return f"was never created: the pod is {phase}{why}"
+
+
+# -- between two samples
+
+
+def _between_samples(cause: Cause, words: Words) -> str:
+    """Return what an instance may have been, and the bounds of what decides it."""
+    step, instance = cause.evidence.undecided, cause.evidence.instance
+    at, stamp = words.at(words.now or words.view.now), words.view.times.stamp
+    if isinstance(step, ContainerEntry):
+        when = words.view.times.when(step)
+        if step.what is LifecycleStep.STOPPING:
+            states = f"either still running or already being stopped{at}"
+            return f"was {states}: it was killed{when}"
+        if instance is None:
+            return f"had either not been started yet{at} or ran: it was started{when}"
+        if instance.exited is None:
+            states = f"either running or between two instances{at}"
+        else:
+            states = f"either still down or already running again{at}"
+        return f"was {states}: it was restarted{when}"
+    if step is None or step.not_before is None:
+        return f"{words.be} not ready, and no result of a probe tells why"
+    began = None if instance is None else instance.started_at
+    is_new = began is not None and began > step.not_before
+    first = began if began is not None and is_new else step.not_before
+    when = f" between {stamp(first)} and {stamp(step.at)}"
+    was_ready, is_ready = step.before == "true" and not is_new, step.after == "true"
+    if is_ready and not was_ready:
+        return f"was up, and either ready already{at} or not yet: it became ready{when}"
+    if was_ready and not is_ready:
+        return (
+            f"was up, and either still ready{at} or no longer: it ceased to be ready"
+            f"{when}"
+        )
+    state = "ready" if is_ready else "not ready"
+    return (
+        f"was up, and either ready{at} or not: it may have changed{when}, and was "
+        f"{state} at last"
+    )
 
 
 # -- created, and being up
@@ -375,11 +432,11 @@ def _ready(cause: Cause, words: Words) -> str:
     is_up = f"{words.be} up and ready"
     if cause.since is None:
         return is_up
-    return f"{is_up}; it was started{words.at(cause.since)}"
+    return f"{is_up}; it was started{words.started(cause)}"
 
 
 def _running(cause: Cause, words: Words) -> str:
-    started = f"{words.be} running; it was started{words.at(cause.since)}"
+    started = f"{words.be} running; it was started{words.started(cause)}"
     return f"{started}{_printed(cause, words)}"
 
 
@@ -405,13 +462,19 @@ _KILLS = frozenset(
 
 def _killed(cause: Cause, words: Words) -> str:
     reason = f"{_kill_reason(cause)}{_ended(cause)}{words.said(_kill_output(cause))}"
+    stopping = _sampled_stop(cause)
+    if stopping is not None:
+        return f"was killed{words.view.times.when(stopping)}: {reason}"
     if is_being_stopped(cause):
         return f"{words.be} being killed{words.since(cause.since)}: {reason}"
+    return f"was killed{words.at(cause.since)}: {reason}"
+
+
+def _sampled_stop(cause: Cause) -> ContainerEntry | None:
+    """Return the stop of an instance of which bounds are known alone."""
     instance = cause.evidence.instance
     stopping = None if instance is None else instance.stopping
-    if stopping is not None and stopping.not_before is not None:
-        return f"was killed{words.view.times.when(stopping)}: {reason}"
-    return f"was killed{words.at(cause.since)}: {reason}"
+    return None if stopping is None or stopping.not_before is None else stopping
 
 
 def is_being_stopped(cause: Cause) -> bool:
@@ -421,13 +484,15 @@ def is_being_stopped(cause: Cause) -> bool:
     return cause.kind in _KILLS and is_running
 
 
-def stop_clause(cause: Cause, words: Words, its: str) -> str:
+def stop_clause(cause: Cause, words: Words, its: str, *, is_dated: bool = False) -> str:
     """Return why a container is being stopped: `its pod was deleted at 12:00:03.0`.
 
-    `its` is what names the container, if another one is the subject.
+    `its` is what names the container, if another one is the subject. `is_dated`: when
+    that was has been said.
     """
-    said = words.said(_kill_output(cause))
-    return f"{_kill_reason(cause, its)}{words.at(cause.since)}{said}"
+    said, stopping = words.said(_kill_output(cause)), _sampled_stop(cause)
+    when = words.view.times.when(stopping) if stopping else words.at(cause.since)
+    return f"{_kill_reason(cause, its)}{'' if is_dated else when}{said}"
 
 
 def _kill_reason(cause: Cause, its: str = "its") -> str:
@@ -644,14 +709,18 @@ def _pre_stop(cause: Cause, words: Words) -> str:
         if until is None
         else f"; it {words.be} cut off{words.at(until)} at the latest"
     )
-    return (
-        f"{words.be} being stopped: its preStop hook {words.have} run"
-        f"{words.lasted(cause.since)}{most}"
-    )
+    stopping = _sampled_stop(cause)
+    lasted = words.lasted_since(stopping) if stopping else words.lasted(cause.since)
+    return f"{words.be} being stopped: its preStop hook {words.have} run{lasted}{most}"
 
 
 def _sigterm_ignored(cause: Cause, words: Words) -> str:
     instance = cause.evidence.instance
+    if (stopping := _sampled_stop(cause)) is not None:
+        return (
+            f"{words.be} being stopped, and {words.have} not ended"
+            f"{words.lasted_since(stopping)}"
+        )
     hook = None if instance is None else instance.hook(HookType.PRE_STOP)
     after = ""
     if hook is not None and hook.ended_at is not None:
@@ -709,6 +778,7 @@ def _injected(_cause: Cause, _words: Words) -> str:
 
 _PREDICATES: Mapping[CauseKind, Predicate] = {
     K.NOT_SYNCED: _not_synced,
+    K.BETWEEN_SAMPLES: _between_samples,
     K.WAITS_FOR_INIT_CONTAINER: _waits_for_init,
     K.WAITS_FOR_SIDECAR: _waits_for_sidecar,
     K.WAITS_FOR_POST_START_HOOK: _waits_for_hook,
