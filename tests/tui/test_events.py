@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import re
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -446,3 +449,23 @@ async def test_events_can_be_limited_to_the_selected_pod() -> None:
     assert "BACK-OFF" not in only_demo
     assert "only demo" not in all_pods
     assert "BACK-OFF 1m20s" in all_pods
+
+
+async def test_as_many_status_changes_are_shown_as_have_room() -> None:
+    gallery: Any = importlib.import_module("tools.gallery")
+
+    shown = await gallery.draw(
+        gallery.STATES["lesson-completed"], "main", (120, 40), "dark"
+    )
+
+    assert re.search(r"\d+ status changes hidden", shown.text)
+    assert re.search(r"started +true -> false", shown.text)
+
+
+async def test_events_of_containers_that_a_filter_hides_are_not_yet_to_come() -> None:
+    app = an_app(failing())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("slash", *"zzz")
+        await pilot.pause()
+
+        assert "No events of the containers that the filter keeps." in screen_text(app)

@@ -107,8 +107,10 @@ class EventPane(Pane):
         self._token: object = None
         self.faults_only = False
         self._wants_state = True if detail is not None else None
-        """Whether status changes are shown; None shows them as long as all rows fit."""
+        """Whether status changes are shown; None shows them as far as rows fit."""
         self._has_room_for_state = True
+        self._state_from = 0
+        """The sequence number of the first status change that has room."""
         self.is_cluster_only = False
         """Whether only a cluster's events are shown, each in a row of its own."""
         self.pod_uid = ""
@@ -185,19 +187,31 @@ class EventPane(Pane):
         self.viewport.show()
 
     def on_resize(self) -> None:
-        if not self._has_room_for_state:
-            self._has_room_for_state = True
+        if not self._has_room_for_state or self._state_from:
+            self._has_room_for_state, self._state_from = True, 0
             self._select_again()
         self._hide_what_has_no_room()
         super().on_resize()
 
     def _hide_what_has_no_room(self) -> None:
-        """Hide status changes for good once not all rows fit any more."""
+        """Hide older status changes once not all rows fit, and in the end all."""
         is_shown = self._wants_state is None and self._has_room_for_state
         rows = len(self._story.rows)
         if is_shown and self.size.height and rows > self.visible_rows:
-            self._has_room_for_state = False
+            self._state_from = self._first_with_room()
+            self._has_room_for_state = self._state_from > 0
             self._select_again()
+
+    def _first_with_room(self) -> int:
+        """Return the first status change that fits below the whole rows, 0 for none."""
+        changes = [kept.sequence for kept in self._rows if kept.head.is_state]
+        left = self.visible_rows - (len(self._rows) - len(changes))
+        if left <= 0 or len(self._rows) != len(self._story.rows):
+            return 0
+        for index, kept in enumerate(self._rows):
+            if not kept.head.is_state:
+                left -= len(self.viewport.block(index)) - 1
+        return changes[-left] if 0 < left < len(changes) else 0
 
     def _take_rows(self) -> None:
         """Take the rows that the filter keeps; those in sight stay where they are."""
@@ -249,7 +263,7 @@ class EventPane(Pane):
     def forget(self) -> None:
         """Remove all lines."""
         self._all, self._story = EventLineBuffer(), Story()
-        self._has_room_for_state = True
+        self._has_room_for_state, self._state_from = True, 0
         self._rows, self._state_lines = (), 0
 
     def show_pod(self, pod_uid: str, name: str = "") -> None:
@@ -336,6 +350,8 @@ class EventPane(Pane):
             reason = no_match_text("event", self.view.safe(self.filter.text))
         elif self.faults_only:
             reason = "No warnings."
+        elif self.containers is not None:
+            reason = "No events of the containers that the filter keeps."
         return [styled_line(line(muted(f" {reason}")))]
 
     def row(self, index: int) -> StyledLine:
@@ -422,10 +438,17 @@ class EventPane(Pane):
 
     def _hidden(self) -> str:
         """Format the number of hidden status changes, empty if there is none."""
-        if self.shows_state or not self._state_lines:
+        hidden = self._state_lines
+        if self.shows_state:
+            hidden -= sum(len(row.lines) for row in self._rows if row.head.is_state)
+        if (
+            self._wants_state
+            or hidden <= 0
+            or (self.shows_state and not self._state_from)
+        ):
             return ""
-        plural = "" if self._state_lines == 1 else "s"
-        return f"  {self._state_lines} status change{plural} hidden"
+        plural = "" if hidden == 1 else "s"
+        return f"  {hidden} status change{plural} hidden"
 
     def _columns(self) -> tuple[Column, ...]:
         columns = _WIDE if self.inner_width >= _WIDE_ENOUGH else _NARROW
@@ -458,8 +481,14 @@ class EventPane(Pane):
         """Add the lines from number `first` on; return the number of new rows."""
         kept = self._kept(first)
         self._count(kept, self._state_lines)
-        if not self.shows_state and not self.is_cluster_only:
-            kept = [event_line for event_line in kept if not event_line.is_state]
+        if not self.is_cluster_only:
+            first = 0 if self._wants_state else self._state_from
+            kept = [
+                event_line
+                for event_line in kept
+                if not event_line.is_state
+                or (self.shows_state and event_line.sequence >= first)
+            ]
         return self._story.extend(kept, is_raw=self.is_cluster_only)
 
     def _count(self, kept: Sequence[EventLine], before: int = 0) -> None:
