@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any
@@ -429,7 +430,44 @@ async def test_a_container_without_probes_has_its_instances_and_waits() -> None:
     assert "10s of back-off, restarted after 13s" in text
     assert "now: in 9.0s to 20s" in text
     assert "2m40s, and so on up to 5m00s" in text
+    assert "#5 from 00:01:21" in text
     # The settings and the latest status have the place of the decision.
     assert "Settings and status" in text
     assert "Restart Count:  2" in text
     assert "Decision trace" not in text
+    assert "5 Pod  back-off" in text
+    assert "ContainersReady" in text
+
+
+async def test_below_the_waits_is_what_decides_over_the_next_restart() -> None:
+    back_off = await _drawn("lesson-back-off", (120, 40))
+    completed = await _drawn("lesson-init-container", (200, 60))
+
+    assert "Always: each exit is followed by a restart; exit 1 restarts it" in back_off
+    assert "none at first, then 10s, twice as long each time, 5m00s at most" in back_off
+    assert "exits more than 10 minutes after its start, and by R" in back_off
+    assert "20% of the time: 6.0s of 30s" in back_off
+    assert "until it exits with 0; exit 0 does not restart it" in completed
+    assert "twice as long" not in completed
+    assert "2 app     Running 11s, once schema has exited with 0" in completed
+
+
+async def test_beside_a_plot_is_what_its_probe_has_counted() -> None:
+    text = await _drawn("lesson-past", (120, 40))
+
+    assert re.search(r"succeeded +20 ", text)
+    assert re.search(r"noticed in +2s to 4s ", text)
+    assert re.search(r"median +5ms ", text)
+
+
+async def test_what_the_headline_says_is_not_the_only_reason_given() -> None:
+    text = await _drawn("two-of-three", (100, 30))
+
+    assert text.count("the server itself reports a failure") == 1
+    assert "next: One more failure, and it is killed" in text
+
+
+async def _drawn(state: str, size: tuple[int, int]) -> str:
+    shown = await gallery.draw(gallery.STATES[state], "main", size, "dark")
+    text: str = shown.text
+    return text

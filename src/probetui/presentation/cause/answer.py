@@ -25,6 +25,7 @@ from probetui.presentation.container.evidence import hook_sentences
 from probetui.presentation.outlook import outlook_sentences
 from probetui.presentation.text.spans import (
     EMPTY,
+    HINT,
     Line,
     Role,
     Span,
@@ -219,7 +220,7 @@ def root_line(answer: WhyAnswer, name: str, view: View) -> Line:
     root = others.pop()
     if root.kind in _OF_PROBES and root.evidence.failure is not None:
         if clause := failure_clause(root.evidence.failure, view):
-            return line(Span("hint ", Role.ACCENT), strong(clause))
+            return line(Span(HINT, Role.ACCENT), strong(clause))
         if not others:
             return EMPTY
         root = others.pop()

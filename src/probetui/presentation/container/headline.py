@@ -37,6 +37,7 @@ from probetui.presentation.text.cells import all_lines
 from probetui.presentation.text.meters import bar, waited, wide_segments
 from probetui.presentation.text.spans import (
     EMPTY,
+    HINT,
     Line,
     Role,
     Span,
@@ -194,8 +195,8 @@ def headline_rows(subject: Subject, view: View, width: int, height: int) -> list
         else line(Span(headline.announced, ROLES[headline.tone]))
     )
     if probe is None:
-        image = image_line(subject.container, view, width)
-        return [second, *unprobed_facts(subject, view, width), image][:height]
+        facts = unprobed_facts(subject, view, width)
+        return [second, *facts, *_what_runs(subject, view, width)][:height]
     hint = list(_hint(subject, probe, view))
     rows = [second, _output_row(subject, probe, view, width)]
     command = _command_row(subject, probe, view, width)
@@ -203,7 +204,9 @@ def headline_rows(subject: Subject, view: View, width: int, height: int) -> list
         return rows[:height]
     if height < _FOR_COMMAND - 1:
         return [*rows, *(hint or [command])][:height]
-    facts = _tick_facts(subject) or fact_rows(subject, view, width)
+    # In a back-off its own row has the exit, and the result is over with the instance.
+    over = ("result", "exit") if _shows_exit(subject) else ()
+    facts = _tick_facts(subject) or fact_rows(subject, view, width, without=over)
     return [*rows, command, *(hint or facts), *(facts if hint else ())][:height]
 
 
@@ -268,9 +271,8 @@ def _of_a_tick(tick: TickEntry, probe: ProbeSnapshot) -> Headline:
 
 def _output_row(subject: Subject, probe: ProbeSnapshot, view: View, width: int) -> Line:
     """Return the outcome and output, and at the right how long the probe took."""
-    waiting, last_exit = subject.container.backoff, subject.container.last_exit
-    is_now = subject.cursor is None and subject.container.stopping is None
-    if is_now and waiting is not None and waiting.until is not None and last_exit:
+    last_exit = subject.container.last_exit
+    if last_exit is not None and _shows_exit(subject):
         # What the instance before answered is over with it.
         return line(muted("exit "), Span(format_exit_cell(last_exit), Role.STRONG))
     tick = _shown_tick(subject, probe)
@@ -297,6 +299,14 @@ def _output_row(subject: Subject, probe: ProbeSnapshot, view: View, width: int) 
     if room < _LEAST_OUTPUT or not right:
         return left
     return line(*_cut(left, room, view), " " * _GAP, *right)
+
+
+def _shows_exit(subject: Subject) -> bool:
+    """Return whether the container waits for its restart, and how it ended is known."""
+    backoff, container = subject.container.backoff, subject.container
+    is_now = subject.cursor is None and container.stopping is None
+    is_waiting = backoff is not None and backoff.until is not None
+    return is_now and is_waiting and container.last_exit is not None
 
 
 def _latency(
@@ -359,6 +369,16 @@ def _command_row(
     return line(command, muted(timing))
 
 
+def _what_runs(subject: Subject, view: View, width: int) -> Iterator[Line]:
+    """Yield image and command of a container, each cut to the width."""
+    container = subject.container.container
+    label, *image = image_line(subject.container, view, width)
+    yield line(muted(f"{label.text.strip()}  "), *image)
+    if words := (*container.command, *container.args):
+        command = view.safe(view.mask.text(" ".join(words)))
+        yield _cut(line(muted("command  "), command), width, view)
+
+
 def _tick_facts(subject: Subject) -> list[Line]:
     """Return what the tick at the cursor counted, nothing without a cursor."""
     tick = subject.tick
@@ -376,7 +396,7 @@ def _hint(subject: Subject, probe: ProbeSnapshot, view: View) -> Iterator[Line]:
     for row in diagnostic_lines(container, shown, subject.history, view):
         _label, *words = row
         yield line(
-            Span("hint ", Role.ACCENT),
+            Span(HINT, Role.ACCENT),
             *(span._replace(role=Role.STRONG) for span in words),
         )
 

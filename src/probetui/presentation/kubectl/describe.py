@@ -68,6 +68,26 @@ def describe_pod(
     return describe_lines([*rows, *_finding_rows(findings)], view)
 
 
+def pod_facts(pod: PodSnapshot, view: View) -> Iterator[DescribeRow]:
+    """Yield what describes a pod itself, without its containers and what it lacks.
+
+    Annotations are left out: they are for programs, and long.
+    """
+    spec = replace(api_pod(pod.pod), annotations={})
+    status = replace(pod.api_status or pod.status, pod_ips=())
+    rows = (
+        *_heading(spec, status, view),
+        describe_row(0, "QoS Class:", status.qos_class),
+        *_volumes(spec.volumes),
+    )
+    return (row for row in rows if row.cells[-1] not in {NONE, ""})
+
+
+def pod_conditions(pod: PodSnapshot) -> Iterator[DescribeRow]:
+    """Yield the conditions of a pod."""
+    return _conditions(api_pod(pod.pod), pod.api_status or pod.status)
+
+
 def describe_events(events: Sequence[ClusterEvent], view: View) -> list[Line]:
     """Return the events part of a pod's page."""
     return describe_lines(event_rows(events, view), view)
@@ -150,14 +170,7 @@ def _body(pod: PodSnapshot, view: View) -> Iterator[DescribeRow]:
         yield from _containers(spec, spec.init_containers, statuses, view)
     yield describe_row(0, "Containers:")
     yield from _containers(spec, spec.containers, status.container_statuses or (), view)
-    yield from _gates(spec, status)
-    if status.conditions:
-        yield describe_row(0, "Conditions:")
-        yield describe_row(1, "Type", "Status", role=Role.MUTED)
-    for condition in status.conditions:
-        is_true = condition.status is ConditionStatus.TRUE
-        role = Role.SUCCESS if is_true else Role.WARNING
-        yield describe_row(1, f"{condition.type} ", condition.status, role=role)
+    yield from _conditions(spec, status)
     yield from _volumes(spec.volumes)
     yield describe_row(0, "QoS Class:", status.qos_class)
     yield describe_row(0, "Node-Selectors:", NONE)
@@ -173,6 +186,17 @@ def _containers(
     by_name = {status.name: status for status in statuses}
     for container in containers:
         yield from describe_container(pod, container, by_name.get(container.name), view)
+
+
+def _conditions(pod: Pod, status: PodStatus) -> Iterator[DescribeRow]:
+    yield from _gates(pod, status)
+    if status.conditions:
+        yield describe_row(0, "Conditions:")
+        yield describe_row(1, "Type", "Status", role=Role.MUTED)
+    for condition in status.conditions:
+        is_true = condition.status is ConditionStatus.TRUE
+        role = Role.SUCCESS if is_true else Role.WARNING
+        yield describe_row(1, f"{condition.type} ", condition.status, role=role)
 
 
 def _gates(pod: Pod, status: PodStatus) -> Iterator[DescribeRow]:

@@ -57,6 +57,7 @@ from probetui.presentation.tick.report import report_tick
 
 _SECOND, _MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 _BAR = 10
+_OUTCOME, _COUNT = 11, 12
 _STORED_SOMETHING = frozenset(TickAction) - {
     TickAction.NONE,
     TickAction.DISCARDED,
@@ -113,14 +114,28 @@ def outlook_lines(
 
 def count_line(probe: ProbeSnapshot) -> Line:
     """Format how many ticks succeeded, failed, errored and were skipped."""
+    shown = ", ".join(f"{count} {outcome}" for count, outcome in _counts(probe))
+    return labelled("results", shown or "no tick yet")
+
+
+def count_cells(probe: ProbeSnapshot) -> list[Line]:
+    """Return each outcome on a line of its own, and how soon a failure is noticed."""
+    soonest, latest = map(format_age, notice_delay(probe.probe))
+    cells = [(outcome, f"{count}") for count, outcome in _counts(probe)]
+    cells.append(("noticed in", f"{soonest} to {latest}"))
+    return [
+        line(muted(label.ljust(_OUTCOME)), text.rjust(_COUNT)) for label, text in cells
+    ]
+
+
+def _counts(probe: ProbeSnapshot) -> Iterator[tuple[int, str]]:
     counts = (
         (probe.successes, "succeeded"),
         (probe.failures, "failed"),
         (probe.errors, "errored"),
         (probe.skips, "skipped"),
     )
-    shown = ", ".join(f"{count} {outcome}" for count, outcome in counts if count)
-    return labelled("results", shown or "no tick yet")
+    return ((count, outcome) for count, outcome in counts if count)
 
 
 def output_lines(probe: ProbeSnapshot, view: View) -> Iterator[Line]:
@@ -316,6 +331,17 @@ def latency_line(probe: ProbeSnapshot) -> Line:
         return labelled("latency", "not probed yet")
     last, median, longest = map(format_duration, latency)
     return labelled("latency", f"last {last}   median {median}   max {longest}")
+
+
+def latency_cells(probe: ProbeSnapshot) -> list[Line]:
+    """Return the median and the longest of the last runs, each on a line of its own."""
+    latency = summarize_latency(_durations(probe))
+    if latency is None:
+        return []
+    return [
+        line(muted(label.ljust(_OUTCOME)), f"{format_duration(length):>{_COUNT}}")
+        for label, length in (("median", latency.median), ("max", latency.longest))
+    ]
 
 
 def cost_line(probe: ProbeSnapshot) -> Line:

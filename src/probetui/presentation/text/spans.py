@@ -64,6 +64,10 @@ def strong(text: str) -> Span:
     return Span(text, Role.STRONG)
 
 
+HINT = "hint "
+"""The label of what solves a problem."""
+
+
 def labelled(label: str, *parts: str | Span) -> Line:
     """Return a line with its label in the first column."""
     return line(muted(label.ljust(LABEL)), *parts)

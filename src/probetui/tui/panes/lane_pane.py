@@ -22,6 +22,7 @@ from probetui.presentation.lanes import (
     threshold_label,
 )
 from probetui.presentation.probe.cell import CELLS, probe_cell
+from probetui.presentation.probe.detail import count_cells, latency_cells
 from probetui.presentation.text.spans import (
     EMPTY,
     LABEL,
@@ -192,22 +193,28 @@ def _plots(
     rows = min(room - (LATENCY_ROWS if has_latency else 0), MOST_PLOT_ROWS)
     levels = level_rows(rows, threshold)
     plot = plot_lines(cells, shown.marks, rows, threshold)
+    counted = dict(enumerate(count_cells(probe), start=1))
     for number, row in enumerate(plot):
         label = muted(f"{levels[number]} ") if number in levels else Span("")
         if number == 0:
             label = Span(threshold_label(probe), Role.ERROR)
-        yield _labelled(label, row, shown)
+        yield _labelled(label, row, shown, counted.get(number, EMPTY))
     if has_latency:
         limit = f"{probe.probe.timeout_seconds}s = time-out "
         timeout = probe.probe.timeout_seconds
         known = shown.lanes.latencies(probe.key)
         slowest = slowest_probes(known, shown.axis, timeout)
         latencies = latency_lines(slowest, shown.marks, LATENCY_ROWS)
+        took = dict(enumerate(latency_cells(probe), start=1))
         for number, row in enumerate(latencies):
             words = {0: limit, LATENCY_ROWS - 1: "latency "}.get(number, "")
-            yield _labelled(muted(words), row, shown)
+            yield _labelled(muted(words), row, shown, took.get(number, EMPTY))
 
 
-def _labelled(label: Span, row: Line, shown: LaneView) -> Line:
+def _labelled(label: Span, row: Line, shown: LaneView, numbers: Line = EMPTY) -> Line:
+    """Return a row of a plot behind its label, and before it `numbers` if they fit."""
     gap = max(shown.indent - 1 - len(label.text), 0)
-    return line(" " * gap, label, *row)
+    width = len(text_of(numbers))
+    if width > gap - 1:
+        return line(" " * gap, label, *row)
+    return line(*numbers, " " * (gap - width), label, *row)

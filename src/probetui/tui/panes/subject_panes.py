@@ -37,7 +37,16 @@ from probetui.presentation.container.ticks import (
     why_line,
 )
 from probetui.presentation.probe.verdict import ROLES
-from probetui.presentation.text.spans import EMPTY, LABEL, Line, line, muted, strong
+from probetui.presentation.text.spans import (
+    EMPTY,
+    HINT,
+    LABEL,
+    Line,
+    line,
+    muted,
+    strong,
+    text_of,
+)
 from probetui.presentation.text.view import View
 from probetui.tui.actions.action import KeyContext
 from probetui.tui.actions.table import bindings
@@ -385,7 +394,7 @@ _AFTER_TIME = 12
 
 _BELOW_CAUSE = 4
 
-_LEAST_FOR_ANSWER, _MOST_FOR_CHAIN = 5, 16
+_LEAST_FOR_ANSWER, _MOST_FOR_CHAIN = 3, 16
 """Rows from which on the whole answer takes the place of the chain of causes.
 
 With the fewer ones it does so if it fits, with the more ones in any case.
@@ -427,17 +436,17 @@ class WhyPage(SubjectPage):
 
             rows = trace_lines(subject, pane.view, pane.row_width, room)
             return [styled_line(row) for row in rows]
-        if (
-            self.explain_in_full is not None
-            and subject.cursor is None
-            and room >= _LEAST_FOR_ANSWER
-        ):
-            shown = pane.broken(self.explain_in_full(subject), _BELOW_CAUSE)
+        answer = self._answer(subject, room)
+        if answer:
+            shown = pane.broken(answer, _BELOW_CAUSE)
             if len(shown) <= room or room >= _MOST_FOR_CHAIN:
                 return shown[:room]
         chain: Sequence[Line] = ()
         if self.explain is not None and subject.cursor is None:
             chain = self.explain(subject, room)
+        if self._is_above(chain, pane):
+            # The headline has it, and what comes next is on no other row.
+            chain = self.explain(subject, 2)[-1:] if self.explain else ()
         about_tick = why_line(subject, pane.view)
         if room == 1:
             return [styled_line(chain[0] if chain else about_tick)]
@@ -447,19 +456,58 @@ class WhyPage(SubjectPage):
         if len(shown) > room:
             # What comes next is the last line, and stays.
             last = pane.broken(chain[-1:], _BELOW_CAUSE)
-            shown = [*shown[: room - len(last)], *last]
-        elif len(shown) < room:
-            shown += pane.broken([about_tick], _AFTER_TIME)
-        return shown[:room]
+            return [*shown[: room - len(last)], *last]
+        return _filled(shown, about_tick, answer, pane)[:room]
+
+    def _answer(self, subject: Subject, room: int) -> Sequence[Line]:
+        """Return the whole answer if some of it may have room, else nothing."""
+        if self.explain_in_full is None or subject.cursor is not None:
+            return ()
+        return self.explain_in_full(subject) if room >= _LEAST_FOR_ANSWER else ()
+
+    def _is_above(self, chain: Sequence[Line], pane: SubjectPane) -> bool:
+        """Return whether the headline shows the hint that is all there is room for."""
+        is_alone = pane.inner_height == 1 and len(chain) == 1
+        is_framed = pane.size.height >= self.LEAST_FRAMED
+        return is_alone and is_framed and text_of(chain[0]).startswith(HINT)
 
 
+def _filled(
+    shown: list[StyledLine],
+    about_tick: Line,
+    answer: Sequence[Line],
+    pane: SubjectPane,
+) -> list[StyledLine]:
+    """Return the chain of causes with what of the answer fits below it."""
+    room = pane.inner_height
+    if len(shown) < room:
+        shown += pane.broken([about_tick], _AFTER_TIME)
+    for sentence in _sentences(answer):
+        more = pane.broken([sentence], _BELOW_CAUSE)
+        if len(shown) + len(more) <= room:
+            shown += more
+    return shown
+
+
+def _sentences(answer: Sequence[Line]) -> list[Line]:
+    """Return the sentences of an answer below its headings, the command first."""
+    below = [row for row in answer if text_of(row).startswith(_BELOW_HEADING)]
+    return sorted(below, key=lambda row: not text_of(row).startswith(_BY_HAND))
+
+
+_BELOW_HEADING, _BY_HAND = "  ", "  by hand"
 _TRACE_INDENT = 15
+_LEAST_OF_POD = 3
+"""Rows of the pod that are shown below the decision trace, or more."""
 
 
 class DecisionTracePage(SubjectPage):
-    """The gates of the selected tick, and its consequences."""
+    """The gates of the selected tick and its consequences; without a probe the pod."""
 
     def title(self, pane: SubjectPane) -> Line:
+        if pane.subject is not None and pane.subject.probe is None:
+            name = pane.view.safe(pane.subject.pod.pod.name)
+            return line("5 ", strong("Pod"), f"  {name}")
         heading = line("5 ", strong("Decision trace"))
         tick = None if pane.subject is None else pane.subject.tick
         if tick is None:
@@ -473,10 +521,23 @@ class DecisionTracePage(SubjectPage):
         return EMPTY if subject.cursor is None else line(muted("older tick"))
 
     def rows(self, subject: Subject, pane: SubjectPane) -> Sequence[StyledLine]:
+        # Late: only large terminals have it.
+        from probetui.presentation.container.facts import (  # noqa: PLC0415
+            INDENT,
+            pod_lines,
+        )
         from probetui.presentation.tick.trace import trace_lines  # noqa: PLC0415
 
-        lines = trace_lines(subject, pane.view, pane.row_width, pane.inner_height)
-        return pane.broken(lines, _TRACE_INDENT)
+        width, height = pane.row_width, pane.inner_height
+        shown: list[StyledLine] = []
+        if subject.probe is not None:
+            lines = trace_lines(subject, pane.view, width, height)
+            shown = pane.broken(lines, _TRACE_INDENT)
+            if height - len(shown) <= _LEAST_OF_POD:
+                return shown
+            shown.append(())
+        pod = pane.broken(pod_lines(subject, pane.view, width), INDENT)
+        return [*shown, *pod] if subject.probe is None else [*shown, *pod][:height]
 
 
 class FactsPage(SubjectPage):
@@ -498,4 +559,12 @@ class FactsPage(SubjectPage):
         )
 
         lines = list(facts_lines(subject, pane.view))
-        return pane.broken(lines, INDENT)[: pane.inner_height]
+        shown = list(pane.broken(lines, INDENT)[: pane.inner_height])
+        # No heading without what it is of.
+        while shown and len(shown) < len(lines) and _is_heading(shown[-1]):
+            shown.pop()
+        return shown
+
+
+def _is_heading(row: StyledLine) -> bool:
+    return "".join(text for text, _ in row).rstrip().endswith(":")

@@ -80,6 +80,9 @@ _FIVE_EVENTS = 7
 _TRACE_ROWS = 13
 """Rows of the decision trace with its frame: the gates, and what followed."""
 
+_LEAST_FACTS = 10
+"""Rows of the settings of a container without probes, and of its pod beside them."""
+
 _MORE_FACTS = 8
 """Rows that the settings and the trace may have besides."""
 
@@ -492,9 +495,12 @@ class MainScreen(ActionScreen, inherit_bindings=False):
             has_output = has_output or bool(subject and subject.probe)
             self.set_class(not has_output, "-without-output", update=self._is_styled)
             is_wide = self.app.size.width >= WIDE
-            has_trace = layout.has_trace and bool(subject and subject.probe)
+            # Without a probe there is no decision: settings have its place, and beside
+            # them is the pod.
+            has_trace = layout.has_trace and bool(
+                subject and (subject.probe or is_wide)
+            )
             self.set_class(has_trace, "-with-trace", update=self._is_styled)
-            # Without a probe there is no decision, and settings have its place.
             has_facts = layout.has_trace and (is_wide or not has_trace)
             self.set_class(has_facts, "-with-facts", update=self._is_styled)
             if not has_output and not has_facts and is_wide:
@@ -523,16 +529,23 @@ class MainScreen(ActionScreen, inherit_bindings=False):
             self._lanes_page.has_lanes = not is_unfolded
             self._ticks.repaint()
         has_lanes = table.has_probes and has_several and not table.unfolds_all
-        waits = 0
+        waits = rules = 0
         if subject is not None and not probes:
             # Late: few first screens have a container that was restarted.
             from probetui.presentation.container.waits import (  # noqa: PLC0415
+                count_rules,
                 count_waits,
             )
 
             waits = count_waits(subject)
+            rules = count_rules(subject, self.ui_state.view_model.view)
         return lane_rows(
-            *size, table.listed_rows, probes, has_lanes=has_lanes, waits=waits
+            *size,
+            table.listed_rows,
+            probes,
+            has_lanes=has_lanes,
+            waits=waits,
+            rules=rules,
         )
 
     @property
@@ -636,6 +649,7 @@ def lane_rows(
     *,
     has_lanes: bool = True,
     waits: int = 0,
+    rules: int = 0,
 ) -> LaneRows:
     """Return the rows where lanes are shown.
 
@@ -644,7 +658,8 @@ def lane_rows(
     shows these. What is left over goes to the plot of a probe, its latencies and the
     decision trace, in this order and as far as the events keep their share. On a low
     terminal the probes give way to more containers than there is room for. Without
-    probes the `waits` between instances have the room of the plot.
+    probes the `waits` between instances have the room of the plot, and then the `rules`
+    that restarts go by.
     """
     card, why = (3, 1) if height < _LEAST_FOR_FRAMES else (4, 3)
     if height >= _ROOMY:
@@ -672,7 +687,7 @@ def lane_rows(
     is_shown = of_probes or (not has_lanes and height >= _LEAST_FOR_ALL)
     has_plot = bool(is_shown and probes and left >= PLOT_ROWS + around)
     if not probes and height >= _LEAST_FOR_ALL:
-        of_probes, trace = _rows_without_probe(left, waits)
+        of_probes, trace = _rows_without_probe(left, waits, rules)
     if has_plot:
         plot, left, of_probes = PLOT_ROWS, left - around, of_probes + around
         left -= plot
@@ -690,19 +705,21 @@ def lane_rows(
     return LaneRows(heights, has_probes, trace > 0, has_plot)
 
 
-def _rows_without_probe(left: int, waits: int) -> tuple[int, int]:
+def _rows_without_probe(left: int, waits: int, rules: int) -> tuple[int, int]:
     """Return the rows of the waits of a container without probes, and of settings."""
-    of_waits = LEAST_OF_PROBES + waits
+    of_waits = LEAST_OF_PROBES + waits + rules
     if not waits or left < LEAST_OF_PROBES + PLOT_ROWS:
         of_waits = 0
-    elif left >= of_waits + waits + _TRACE_ROWS:
+    elif left >= of_waits + waits + 1 + _LEAST_FACTS:
         # With room to spare each wait has a second row, with its times.
-        of_waits += waits
-    of_waits = max(min(of_waits, left), 0)
+        of_waits += waits + 1
+    # The last of the rules may have one of the rows of the events.
+    of_waits = max(min(of_waits, left + (1 if rules else 0)), 0)
     left -= of_waits
-    if left < _TRACE_ROWS:
+    if left < _LEAST_FACTS:
         return of_waits, 0
-    return of_waits, _TRACE_ROWS + min((left - _TRACE_ROWS) // 2, _MORE_FACTS)
+    facts = _LEAST_FACTS + max(left - _LEAST_FACTS, 0) // 2
+    return of_waits, min(facts, _TRACE_ROWS + _MORE_FACTS)
 
 
 def grid_rows(height: int, containers: int, instances: int) -> str:
