@@ -96,6 +96,11 @@ class ContainerInstance(Struct, frozen=True):
         """The request to stop it, or else its exit."""
         return self.stopping or self.exited
 
+    @property
+    def end_at(self) -> datetime | None:
+        """When its end began, None while it runs."""
+        return None if self.end is None else self.end.at
+
     def hook(self, hook: HookType) -> HookEntry | None:
         """Return what is known of a hook that ran in it, None if nothing is."""
         return next((entry for entry in self.hooks if entry.hook is hook), None)

@@ -105,7 +105,7 @@ def instance_not_ready(
     is_started: bool = False,
 ) -> NotReady | None:
     """Return why an instance is not ready, or was not when its stop began."""
-    until = None if instance.end is None else instance.end.at
+    until = instance.end_at
     runs: dict[ProbeType, list[TickEntry]] = {}
     has_startup_ticks = False
     for probe_type in _IN_ORDER:

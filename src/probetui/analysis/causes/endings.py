@@ -72,10 +72,9 @@ def signal_of(exited: ContainerEntry) -> int | None:
 def _of(
     case: WhyCase, instance: ContainerInstance, kind: CauseKind, message: str = ""
 ) -> Cause:
-    end = instance.end
     return case.cause(
         kind,
-        None if end is None else end.at,
+        instance.end_at,
         quirk=_how(case, instance),
         evidence=Evidence(
             instance=instance,
@@ -223,10 +222,9 @@ def _probe_killed(case: WhyCase, instance: ContainerInstance) -> Cause | None:
         if probe_type is ProbeType.STARTUP
         else CauseKind.KILLED_BY_LIVENESS
     )
-    end = instance.end
     return case.cause(
         kind,
-        None if end is None else end.at,
+        instance.end_at,
         None if kill is None else probe_cause(case, kill),
         _startup_window(case, instance) or _how(case, instance),
         probe=probe_type,
@@ -269,13 +267,13 @@ def _pod_stopped(case: WhyCase, instance: ContainerInstance) -> Cause | None:
         kind = CauseKind.KILLED_BY_DEADLINE
     elif reason in _DRAINED:
         kind = CauseKind.KILLED_BY_DRAIN
-    status, end = case.pod_status, instance.end
+    status = case.pod_status
     name = status.reason
     if not name and status.phase.is_terminal:
         name = "its other containers had ended for good"
     return case.cause(
         kind,
-        None if end is None else end.at,
+        instance.end_at,
         quirk=_how(case, instance),
         name=name,
         evidence=Evidence(instance=instance, message=status.message),
@@ -288,10 +286,9 @@ def _all_restarted(case: WhyCase, instance: ContainerInstance) -> Cause | None:
     by = _restarter(case, instance)
     because = None if by is None else end_cause(*by)
     name = "" if by is None else by[0].container.name
-    end = instance.end
     return case.cause(
         CauseKind.KILLED_BY_RESTART_ALL,
-        None if end is None else end.at,
+        instance.end_at,
         because,
         name=name,
         evidence=Evidence(instance=instance),
