@@ -96,6 +96,17 @@ def test_a_result_is_held_until_the_next_tick(letters: str, expected: str) -> No
     assert drawn_ticks(letters, cell_seconds=1) == expected
 
 
+def test_only_failures_are_counted_towards_a_threshold() -> None:
+    lane = ProbeLane()
+    for tick in demo_ticks("swegff"):
+        lane.add(changed_tick(tick, period_seconds=5))
+
+    cells = lane.cells(LaneAxis.around(NOW, 5.0, WIDTH))
+
+    heights = [(cell.level, cell.threshold) for cell in cells if cell.is_tick]
+    assert heights == [(0, 0)] * 4 + [(1, 3), (2, 3)]
+
+
 def test_what_a_user_did_is_told_from_what_the_kubelet_did() -> None:
     lane = ProbeLane()
     first, second, third, fourth = demo_ticks("ssss")
