@@ -1395,6 +1395,31 @@ class TestStepping:
         after = [entry for entry in bench.journal if entry.sequence > step.sequence]
         assert any(isinstance(entry, TickEntry) for entry in after)
 
+    def test_what_is_no_step_leaves_the_last_one_as_it_was(self) -> None:
+        bench = EngineBench(probed(liveness={}))
+        bench.run_until(5)
+        bench.send(PauseProbes())
+        bench.send(StepProbe())
+        step = bench.snapshot.last_step
+        bench.run_until(9)
+
+        bench.send(StepProbe(a_key(container="nobody")))
+
+        assert bench.snapshot.last_step is step is not None
+
+    def test_break_points_are_shown_at_their_container_alone(self) -> None:
+        pods = (a_pod(a_container(), a_container("other")), a_pod(name="calm"))
+        bench = EngineBench(*pods)
+        points = frozenset({BreakpointKind.BEFORE_KILL})
+
+        bench.send(SetBreakpoints(points, Scope(pods[0].uid, "app")))
+
+        assert [
+            container.break_points
+            for pod in bench.snapshot.pods
+            for container in pod.containers
+        ] == [points, frozenset(), frozenset()]
+
     def test_a_pod_that_a_step_did_not_change_is_the_same_object(self) -> None:
         other = a_pod(a_container("calm"), name="calm")
         bench = EngineBench(probed(liveness={}), other)

@@ -176,7 +176,7 @@ def test_listeners_are_cached_for_three_seconds() -> None:
 
     bench.record_refusal(1)
     bench.record_refusal(2, there=OTHER)
-    bench.record_refusal(3.2)
+    bench.record_refusal(3.1)
 
     assert bench.requests == [FIRST, FIRST]
     assert [(entry.at, entry.refused_at) for entry in bench.entries] == [
@@ -425,6 +425,7 @@ class TestExecs:
             entry for entry in bench.of(StateEntry) if entry.what is StateField.EXEC
         ]
         assert (finding.container_name, finding.after) == ("app", "sh -c date")
+        assert (finding.subject, finding.before) == ("", "")
 
     def test_in_a_container_that_is_not_ours_it_is_nothing(self) -> None:
         bench = EngineBench(a_pod(APP))
