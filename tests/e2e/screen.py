@@ -50,9 +50,14 @@ class Terminal:
         self.type("Enter")
 
     def wait_for(self, *texts: str) -> None:
-        """Wait until the screen contains all texts."""
+        """Wait until the screen contains all texts at the same time."""
+
+        def shows_all() -> bool:
+            shown = self.text
+            return all(text in shown for text in texts)
+
         with self._shown_where_it_fails():
-            wait_until(lambda: all(text in self.text for text in texts), f"{texts}")
+            wait_until(shows_all, f"{texts}")
 
     def wait_without(self, text: str) -> None:
         """Wait until the screen no longer contains the text."""
