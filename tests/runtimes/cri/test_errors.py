@@ -96,6 +96,31 @@ class TestLoss:
 
         await until(is_back)
 
+    async def test_a_runtime_that_is_too_busy_to_greet_at_once_is_waited_for(
+        self, server: CriServer
+    ) -> None:
+        async def pass_on(
+            reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        ) -> None:
+            while data := await reader.read(1 << 16):
+                writer.write(data)
+            writer.close()
+
+        async def greet_late(
+            reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        ) -> None:
+            await asyncio.sleep(SOON.total_seconds())
+            behind = await asyncio.open_unix_connection(server.socket)
+            await asyncio.gather(pass_on(reader, behind[1]), pass_on(behind[0], writer))
+
+        path = f"{server.socket}.busy"
+        async with await asyncio.start_unix_server(greet_late, path):
+            client = CriClient(path)
+            answer = await client.call(VERSION, cri.VersionRequest())
+            await client.close()
+
+        assert answer.runtime_name
+
     async def test_waiting_calls_fail_when_the_runtime_is_lost(
         self, server: CriServer, runtime: CriRuntime
     ) -> None:

@@ -39,8 +39,10 @@ _OPTIONS = (
     ("grpc.use_local_subchannel_pool", 1),
     # A relist comes every second: no reconnect pause should be longer.
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
+    # No pause, despite its name: how long a busy runtime may take to greet a client.
+    # As the kubelet's minConnectionTimeout. (cri-client remote_runtime.go, v1.32.10)
+    ("grpc.min_reconnect_backoff_ms", 5000),
 )
 
 
