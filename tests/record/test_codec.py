@@ -50,7 +50,9 @@ from probetui.kubelet.journal import (
 )
 from probetui.kubelet.outcome import Attempt, HTTPAnswer, ProbeResult, Result
 from probetui.record.codec import (
+    LineHead,
     SessionHeader,
+    decode_head,
     decode_line,
     encode_end,
     encode_entry,
@@ -555,3 +557,17 @@ def test_a_number_that_json_does_not_have_is_damage() -> None:
 
     with pytest.raises(DamageError, match="NaN is no number of JSON"):
         decode_line(line)
+
+
+@pytest.mark.parametrize(
+    "text", [r"\udcff", r"\uD8FF", "plain"], ids=["lower", "upper", "none"]
+)
+def test_the_head_of_a_line_is_read_whatever_its_texts_are(text: str) -> None:
+    line = f'{{"v":7,"type":"later","text":"{text}"}}\n'.encode()
+
+    assert decode_head(line) == LineHead(7, "later")
+
+
+def test_a_damaged_line_says_what_is_wrong_with_it() -> None:
+    with pytest.raises(DamageError, match=r"^Expected `object`, got `array`$"):
+        decode_line(b"[1]\n")

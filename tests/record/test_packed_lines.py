@@ -168,3 +168,8 @@ def test_a_damaged_report_is_refused_with_the_reason(
 
     with pytest.raises(RecordError, match=rf"report\.html: {problem}$"):
         list(record_lines(path))
+
+
+def test_a_row_that_is_too_long_is_called_that() -> None:
+    with pytest.raises(DamageError, match="a row is longer than any that names"):
+        list(unpack_rows([b"=n 7\n", b"0" + b",+1" * 100_000]))

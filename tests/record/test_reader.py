@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from probetui.engine.inputs import AddPod, SetPods
 from probetui.errors import RecordError
 from probetui.k8s.pod import Pod
 from probetui.kubelet.journal import NoteEntry, StateEntry, StateField
+from probetui.record import file as record_file
 from probetui.record.codec import SessionHeader
 from probetui.record.file import (
     MOST_DAMAGES,
@@ -469,9 +471,29 @@ def test_an_entry_with_an_instant_that_never_was_is_damaged(path: Path) -> None:
     assert len(recording.entries) == 1
 
 
-def test_lines_are_read_of_a_file_that_is_small_enough(path: Path) -> None:
-    size = path.stat().st_size
+@pytest.mark.parametrize(
+    "read", [read_recording, RecordingFile, lambda *given: list(record_lines(*given))]
+)
+def test_a_file_is_read_if_it_is_small_enough(
+    played: Path, read: Callable[[Path, int], object]
+) -> None:
+    size = played.stat().st_size
 
-    assert len(list(record_lines(path, size))) == 4
+    assert read(played, size)
     with pytest.raises(RecordError, match="--record-limit reads larger ones"):
-        list(record_lines(path, size - 1))
+        read(played, size - 1)
+
+
+def test_a_line_of_too_many_values_is_damaged(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record_file, "_MOST_VALUES", 300)
+    first, *rest = path.read_bytes().splitlines(keepends=True)
+    many = rest[0].replace(b'"text":', b'"more":[%s],"text":' % b",".join([b"1"] * 300))
+    long = rest[1].replace(b'"text":"', b'"text":"%s' % (b"x" * 301))
+    path.write_bytes(b"".join([first, many, long, rest[2]]))
+
+    recording = read_recording(path)
+
+    assert recording.problem == "line 2 is damaged: it has more than 300 values"
+    assert len(recording.entries) == 1

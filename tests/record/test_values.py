@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import timedelta
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -208,3 +209,7 @@ def test_of_a_long_text_that_is_wrong_the_beginning_is_shown(
         decode_value(TimeSpan, text)
 
     assert str(caught.value) == f"{repr(text)[:shown]}{dots} is no length of time"
+
+
+def test_a_mapping_that_cannot_be_changed_is_written_as_an_object() -> None:
+    assert encode_value(MappingProxyType({"a": 1})) == {"a": 1}
