@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import logging
 import os
 import resource
 import socket
@@ -323,6 +324,17 @@ def test_a_read_only_file_system_is_named(arena: Arena) -> None:
     remount_read_only(arena.work / "mounted")
 
     with pytest.raises(IncompleteRemovalError, match="deep: Read-only file system"):
+        DirectoryRoot(arena.work / "mounted").remove_tree("tree")
+
+
+@isolated
+def test_a_closed_directory_that_cannot_be_opened_is_named(arena: Arena) -> None:
+    (arena.work / "mounted/tree/shut").mkdir(parents=True)
+    (arena.work / "mounted/tree/shut").chmod(0)
+    bind(arena.work / "mounted", arena.work / "mounted")
+    remount_read_only(arena.work / "mounted")
+
+    with pytest.raises(IncompleteRemovalError, match="shut: Read-only file system"):
         DirectoryRoot(arena.work / "mounted").remove_tree("tree")
 
 
@@ -1058,9 +1070,15 @@ def test_a_group_gets_a_volume_and_nothing_that_links_lead_to(arena: Arena) -> N
     os.link(arena.canary / "script", folder / "script")
     bind(arena.canary, folder / "mount")
     arena.seal()
+    told: list[str] = []
+    handler = logging.Handler(logging.INFO)
+    handler.emit = lambda record: told.append(record.getMessage())  # type: ignore[method-assign]  # a sink
+    untrusted_trees.log.addHandler(handler)
+    untrusted_trees.log.setLevel(logging.INFO)
 
     root.give_to_group("tree", 4711, modes=(0o660, 0o2770))
 
+    assert told == [f"{folder}/mount is left as it is: it is a mount point"]
     found = (folder / "deep/file").stat()
     assert (found.st_gid, stat.S_IMODE(found.st_mode)) == (4711, 0o660)
     assert stat.S_IMODE((folder / "deep").stat().st_mode) == 0o2775
