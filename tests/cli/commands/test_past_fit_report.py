@@ -314,7 +314,12 @@ def test_what_cannot_be_asked_is_refused_with_the_next_step(
 
     assert "is no workload: write deploy/NAME" in refused("a/b/c/d")
     assert "is no workload" in refused("shop/gateway/web")
-    assert "has nothing of a pod with a name like" in refused("deploy/db", status=3)
+    unknown = refused("shop/deploy/db", status=3)
+    assert "has no pod of Deployment db in namespace shop between 20" in unknown
+    assert "`probetui fleet` lists what the store has" in unknown
+    assert "[a-z0-9]" not in unknown
+    assert "of Deployment db in any namespace" in refused("deploy/db", status=3)
+    assert "has no pod db-0 in namespace shop" in refused("shop/db-0", status=3)
     assert 'none is called "other"' in refused("deploy/web", "-c", "other")
     assert "takes workloads" in _no_names(fleet, manifest, capsys)
 

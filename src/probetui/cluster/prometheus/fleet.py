@@ -148,7 +148,8 @@ class StoredContainer(Struct, frozen=True):
 class FleetQuery(Struct, frozen=True):
     """What is asked: a time in Unix seconds, labels of the store, a namespace.
 
-    `pod` and `container` are empty for all; `pods` is a regular expression of names.
+    `pod` and `container` are empty for all; `pods` is a regular expression of names,
+    and `described` what has these pods, in words.
     """
 
     begin: float
@@ -158,6 +159,7 @@ class FleetQuery(Struct, frozen=True):
     pod: str = ""
     container: str = ""
     pods: str = ""
+    described: str = ""
 
     @property
     def pod_matchers(self) -> dict[str, str]:
@@ -260,8 +262,18 @@ class FleetStore:
             raise StoreError(self.holes[0])
         if not found:
             names = f"pod {query.namespace and f'{query.namespace}/'}{query.pod}"
-            if query.pods:
-                names = f"a pod with a name like {query.pods}"
+            if query.described:
+                begin, end = (
+                    f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M}"
+                    for at in (query.begin, query.end)
+                )
+                raise StoreError(
+                    f"{self._client.shown_url} has no {query.described} "
+                    f"between {begin} and {end} UTC: its kind and name, its namespace, "
+                    "--since and the store's retention say where they may be; "
+                    "`probetui fleet` lists what the store has, --explain-queries what "
+                    "was asked"
+                )
             raise StoreError(
                 f"{self._client.shown_url} has nothing of {names} at that time "
                 f"(tried `{tried}`): its name, its namespace, --at or --since and the "

@@ -105,7 +105,12 @@ class WorkloadReading:
         source: SettingsSource,
     ) -> None:
         self._client = client
-        self._query = replace(query, namespace=workload.namespace, pods=workload.pods)
+        self._query = replace(
+            query,
+            namespace=workload.namespace,
+            pods=workload.pods,
+            described=workload.described,
+        )
         self._workload = workload
         self._source = source
         self._owners: dict[str, tuple[str, str]] = {}

@@ -101,6 +101,13 @@ class WorkloadName(NamedTuple):
         """The regular expression of the names of its pods."""
         return literal(self.name) + _MADE[self.kind]
 
+    @property
+    def described(self) -> str:
+        """What its pods are called in messages."""
+        where = f"namespace {self.namespace}" if self.namespace else "any namespace"
+        what = "pod" if self.kind == "Pod" else f"pod of {self.kind}"
+        return f"{what} {self.name} in {where}"
+
     def has(self, pod: str, owner: tuple[str, str]) -> bool:
         """Return whether a pod is of it, by its owner if that is known."""
         if self.kind in {"Pod", "ReplicaSet", "Job"}:
