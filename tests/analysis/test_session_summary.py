@@ -47,6 +47,23 @@ def test_kills_and_restarts_are_counted_and_the_last_kill_is_the_worst() -> None
     assert summary.worst.cause.kind is Kind.KILLED_BY_LIVENESS
 
 
+def test_what_was_before_a_session_is_not_counted_as_of_it() -> None:
+    failing = probing(liveness=always(FAILS), readiness=always(SUCCEEDS))
+    pod, bench = a_pod(PROBED), EngineBench(a_pod(PROBED), probing=failing)
+    bench.run_until(11)
+    before = len(bench.journal)
+    bench.run_until(15)
+
+    summary = summarize_session(
+        bench.journal, [pod], at(11), at(15), PORTED_RULES, before
+    )
+
+    assert summary.lasted == at(15) - at(11)
+    assert (summary.kills, summary.restarts) == (1, 1)
+    assert summary.worst is not None
+    assert summary.worst.cause.kind is Kind.KILLED_BY_LIVENESS
+
+
 def test_a_container_that_was_killed_is_worse_than_one_that_is_not_ready() -> None:
     late = a_container("late", image="late:1", readiness_probe=a_probe())
     pod = a_pod(late, PROBED)

@@ -57,6 +57,7 @@ def summarize_session(
     started_at: datetime,
     ended_at: datetime,
     rules: KubeletRules,
+    after: int = 0,
 ) -> SessionSummary:
     """Summarize a session.
 
@@ -66,17 +67,19 @@ def summarize_session(
         started_at: when it began.
         ended_at: when it ended.
         rules: those of the kubelet's version.
+        after: the number of the last entry of what was before it.
     """
     past = SessionHistory(entries)
     past.add_entries(entries, 0)
-    outcome = session_outcome(entries, started_at, ended_at)
+    own_entries = [entry for entry in entries if entry.sequence > after]
+    outcome = session_outcome(own_entries, started_at, ended_at)
     totals = outcome.totals.values()
     known = {pod.uid: pod for pod in pods}
     return SessionSummary(
         ended_at - started_at,
         sum(own.kills for own in totals),
         sum(own.restarts for own in totals),
-        _worst(entries, past, known, ended_at, rules, outcome),
+        _worst(own_entries, past, known, ended_at, rules, outcome),
     )
 
 

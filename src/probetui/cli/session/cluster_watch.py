@@ -189,6 +189,7 @@ class _Watching:
     async def run(self, signals: SignalWatch, seen: Sequence[_Seen]) -> int:
         """Run the session; `seen` was observed before. Return the exit status."""
         plan, session = self._plan, self._session
+        past = (self._clock.now(), self._past_entries) if self._past_entries else None
         sinks = self._outputs.open(session.runtime_name, KubeletConfig())
         self._record_inputs(seen)
         session.on_new_pods = self._register_pods
@@ -201,7 +202,7 @@ class _Watching:
             with self._outputs, follower, Interrupts(follower, signals):
                 running = tasks.create_task(self._supervise(follower))
                 verdict = await self._show(follower, fault)
-                self._outputs.leave(session)
+                self._outputs.leave(session, past)
                 session.stop()
                 await running
         if verdict.message:

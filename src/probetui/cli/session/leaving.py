@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 from probetui.analysis.session_summary import summarize_session
@@ -22,6 +23,7 @@ def print_summary(
     pods: Sequence[Pod],
     record: str,
     mask: Mask,
+    past: tuple[datetime, int] | None = None,
 ) -> None:
     """Print how long a session lasted, what was worst, and what reads its record.
 
@@ -31,10 +33,12 @@ def print_summary(
         pods: all that it had.
         record: the file that it is recorded in, empty if in none.
         mask: what is not to be shown.
+        past: when a past ended that it began with, and the number of its last entry.
     """
-    now, started_at = snapshot.taken_at, snapshot.started_at
+    now = snapshot.taken_at
+    started_at, after = past or (snapshot.started_at, 0)
     rules = snapshot.rules
-    summary = summarize_session(journal, pods, started_at, now, rules)
+    summary = summarize_session(journal, pods, started_at, now, rules, after)
     view = View(
         TimeFormatter(now, started_at), mask=mask, acts=snapshot.acts, rules=rules
     )

@@ -85,6 +85,7 @@ class SessionOutputs:
         self._reported: IO[bytes] | None = None
         self._acts = True
         self._left: tuple[Session, Snapshot, int] | None = None
+        self._past: tuple[datetime, int] | None = None
 
     def saver(self, drain: Callable[[], None]) -> Callable[[], str] | None:
         """Return what copies the record so far to a new file, and returns its name.
@@ -221,8 +222,13 @@ class SessionOutputs:
                 self._print_summary()
         errors.raise_first()
 
-    def leave(self, session: Session) -> None:
-        """Keep how a session was when its screen was left: its pods end after that."""
+    def leave(self, session: Session, past: tuple[datetime, int] | None = None) -> None:
+        """Keep how a session was when its screen was left: its pods end after that.
+
+        `past` is when a past ended that it began with, and the number of its last
+        entry.
+        """
+        self._past = past
         self._left = session, session.snapshot, len(session.journal)
 
     def _print_summary(self) -> None:
@@ -241,6 +247,7 @@ class SessionOutputs:
             self._pod_registry.all_known,
             "" if record is None else record.name,
             self._mask,
+            self._past,
         )
 
     def _write_report(self, record: IO[bytes]) -> None:

@@ -263,13 +263,13 @@ class FleetStore:
         if not found:
             names = f"pod {query.namespace and f'{query.namespace}/'}{query.pod}"
             if query.described:
-                begin, end = (
+                since, until = (
                     f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M}"
                     for at in (query.begin, query.end)
                 )
                 raise StoreError(
                     f"{self._client.shown_url} has no {query.described} "
-                    f"between {begin} and {end} UTC: its kind and name, its namespace, "
+                    f"between {since} and {until} UTC: its kind and name, its namespace, "
                     "--since and the store's retention say where they may be; "
                     "`probetui fleet` lists what the store has, --explain-queries what "
                     "was asked"
