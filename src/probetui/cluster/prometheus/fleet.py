@@ -269,8 +269,9 @@ class FleetStore:
                 )
                 raise StoreError(
                     f"{self._client.shown_url} has no {query.described} "
-                    f"between {since} and {until} UTC: its kind and name, its namespace, "
-                    "--since and the store's retention say where they may be; "
+                    f"between {since} and {until} UTC: its kind and name, its "
+                    "namespace, --since and the store's retention say where they may "
+                    "be; "
                     "`probetui fleet` lists what the store has, --explain-queries what "
                     "was asked"
                 )
