@@ -377,3 +377,43 @@ def test_what_is_dropped_was_lost_no_longer_and_changed_no_period(
     assert timeline.mark_at(2) == classify_tick(slow[2])
     assert timeline.index_of(slow[2]) == 2
     assert timeline.turn(2, -1) is None
+
+
+@pytest.mark.parametrize(
+    ("letters", "first"),
+    [
+        pytest.param("sff", 1, id="after a success"),
+        pytest.param("fff", 0, id="from the beginning"),
+        pytest.param("fhhf", 0, id="over ticks that did not run"),
+        pytest.param("ffef", 3, id="an error ends a run"),
+        pytest.param("hhf", 2, id="alone"),
+    ],
+)
+def test_the_first_failure_of_a_run_is_found(letters: str, first: int) -> None:
+    ticks = demo_ticks(letters)
+
+    assert Timeline.of(ticks).first_failure(ticks[-1]) == ticks[first]
+
+
+def test_failures_of_another_container_are_no_part_of_a_run() -> None:
+    other = ContainerID("docker://before")
+    first, *ticks = demo_ticks("fff")
+    timeline = Timeline.of([changed_tick(first, container_id=other), *ticks])
+
+    assert timeline.first_failure(ticks[-1]) == ticks[0]
+
+
+def test_of_a_long_run_of_failures_few_ticks_are_read() -> None:
+    ticks = demo_ticks("s" + "f" * 1000)
+    read: set[int] = set()
+
+    class Noting(list[TickEntry]):
+        def __getitem__(self, place: Any) -> Any:
+            read.add(place)
+            return super().__getitem__(place)
+
+    timeline = Timeline.of(Noting(ticks))
+    read.clear()
+
+    assert timeline.first_failure(ticks[-1]) == ticks[1]
+    assert len(read) < 20

@@ -7,7 +7,7 @@ one without that probe is ready once it has started.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 
@@ -106,46 +106,31 @@ def instance_not_ready(
 ) -> NotReady | None:
     """Return why an instance is not ready, or was not when its stop began."""
     until = instance.end_at
-    runs: dict[ProbeType, list[TickEntry]] = {}
+    last: dict[ProbeType, TickEntry] = {}
     has_startup_ticks = False
     for probe_type in _IN_ORDER:
         timeline = session.timeline(ProbeKey(pod_uid, container.name, probe_type))
         if probe_type is ProbeType.STARTUP:
             # In the startup window a status says started, and its probe goes on.
             has_startup_ticks = bool(timeline.indexes)
-        ran = _ran_backwards(timeline, instance.container_id, until)
-        if run := _last_failures(ran):
-            runs[probe_type] = run
+        ran = _last_that_ran(timeline, instance.container_id, until)
+        if ran is not None:
+            last[probe_type] = ran
     reason = why_not_ready(
-        container,
-        {kind: run[0] for kind, run in runs.items()},
-        is_started=is_started and not has_startup_ticks,
+        container, last, is_started=is_started and not has_startup_ticks
     )
-    if reason is None or reason.obstacle is not Obstacle.FAILED:
+    if reason is None or reason.tick is None or reason.obstacle is not Obstacle.FAILED:
         return reason
-    first = runs[reason.probe_type][-1]
+    timeline = session.timeline(ProbeKey(pod_uid, container.name, reason.probe_type))
+    first = timeline.first_failure(reason.tick)
     return replace(reason, since=first.timing.started_at)
 
 
-def _ran_backwards(
+def _last_that_ran(
     timeline: Timeline, container_id: ContainerID, until: datetime | None
-) -> Iterator[TickEntry]:
-    """Yield the ticks that probed an instance until an instant, the last one first."""
+) -> TickEntry | None:
+    """Return the last tick that probed an instance before an instant, or None."""
     for tick in timeline.ran_backwards():
-        if until is not None and tick.timing.started_at >= until:
-            continue
-        if tick.container_id != container_id:
-            return
-        yield tick
-
-
-def _last_failures(ticks: Iterator[TickEntry]) -> list[TickEntry]:
-    """Return the first tick, and if it failed those after it that did as well."""
-    run: list[TickEntry] = []
-    for tick in ticks:
-        has_failed = tick.result is Result.FAILURE
-        if has_failed or not run:
-            run.append(tick)
-        if not has_failed:
-            break
-    return run
+        if until is None or tick.timing.started_at < until:
+            return tick if tick.container_id == container_id else None
+    return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Protocol, runtime_checkable
@@ -260,8 +260,29 @@ class Timeline:
             if self.mark_at(index).code not in _RAN:
                 continue
             tick = self.tick(index)
-            if tick is not None and (tick.attempts or tick.result is not None):
+            if tick is not None and _has_run(tick):
                 yield tick
+
+    def first_failure(self, tick: TickEntry) -> TickEntry:
+        """Return the first of the failures in a row that end with a tick.
+
+        It is found by the looks of the ticks, of which there may be thousands, and is
+        of the same container. Ticks that did not run the probe are passed over.
+        """
+        index = self.index_of(tick)
+        if index is None:
+            return tick
+        start = self._starts[bisect_right(self._starts, index) - 1]
+        looks = self._looks[start - self._dropped : index - self._dropped]
+        before = looks.rstrip(_FAILED_OR_NOT_RUN)
+        while before and not self._ran(start + len(before) - 1):
+            before = before[:-1].rstrip(_FAILED_OR_NOT_RUN)
+        for place in range(start + len(before), index):
+            if looks[place - start] in _FAILED:
+                first = self.tick(place)
+                if first is not None:
+                    return first
+        return tick
 
     def index_at(self, at: datetime) -> int | None:
         """Return the number of the last tick that began before an instant, or at it.
@@ -305,6 +326,10 @@ class Timeline:
                 self._containers, self._starts, stops, strict=False
             )
         ]
+
+    def _ran(self, index: int) -> bool:
+        tick = self.tick(index)
+        return tick is not None and _has_run(tick)
 
     def _has(self, at: int, tick: TickEntry) -> bool:
         """Return whether the tick is the kept tick at that position."""
@@ -406,3 +431,19 @@ def _mark_of_byte(byte: int) -> TickMark:
         is_injected=bool(byte & _INJECTED),
         is_kill=bool(byte & _KILL),
     )
+
+
+def _has_run(tick: TickEntry) -> bool:
+    """Return whether a tick that looks as if it ran its probe did so."""
+    return bool(tick.attempts) or tick.result is not None
+
+
+def _bytes_of(codes: Container[str]) -> bytes:
+    """Return the bytes of all marks with one of some codes."""
+    numbers = {number for code, number in _NUMBERS.items() if code in codes}
+    numbers |= {number for code, number in _FLIPPED.items() if code in codes}
+    return bytes(byte for byte in range(256) if byte & _CODE in numbers)
+
+
+_FAILED = _bytes_of({"failure"})
+_FAILED_OR_NOT_RUN = _FAILED + _bytes_of(_NUMBERS.keys() - _RAN)
