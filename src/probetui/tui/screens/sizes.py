@@ -71,5 +71,11 @@ class MinimumSizeScreen(Screen[ScreenResultType], inherit_bindings=False):
         if not self.app._batch_count:  # noqa: SLF001  # it has no public name
             super()._compositor_refresh()
 
+    def paint_held(self) -> None:
+        """Paint what has changed during a batch, and nothing else."""
+        self._compositor.update_widgets(self._dirty_widgets)
+        self._compositor_refresh()
+        self.check_idle()
+
     def on_resize(self, event: Resize) -> None:
         self.set_class(is_below(event.size, LEAST), "-too-small")

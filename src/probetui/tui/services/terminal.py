@@ -15,9 +15,11 @@ from textual._xterm_parser import XTermParser
 from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
+from textual.screen import Screen
 
 from probetui.safe_text import safe_line
 from probetui.tui.messages import BackgroundDetected
+from probetui.tui.screens.sizes import MinimumSizeScreen
 from probetui.tui.services.terminal_background import (
     TerminalBackground,
     TerminalReplyFilter,
@@ -35,6 +37,7 @@ class TerminalBackpressure:
         self._app = app
         self._pause = ExitStack()
         self._is_paused = False
+        self._screen: Screen[Any] | None = None
 
     @property
     def is_paused(self) -> bool:
@@ -46,6 +49,7 @@ class TerminalBackpressure:
         if self._is_paused or self._app.is_headless or self._is_writable():
             return
         self._is_paused = True
+        self._screen = self._app.screen if self._app.screen_stack else None
         self._pause.enter_context(self._app.batch_update())
         checks = self._app.set_interval(_CHECK_SECONDS, self._check_again)
         self._pause.callback(checks.stop)
@@ -54,7 +58,11 @@ class TerminalBackpressure:
         if self._is_writable():
             self._pause.close()
             self._is_paused = False
-            self._app.screen.refresh()
+            screen = self._app.screen
+            if screen is self._screen and isinstance(screen, MinimumSizeScreen):
+                screen.paint_held()
+            else:
+                screen.refresh()
 
     def _is_writable(self) -> bool:
         driver = self._app._driver  # noqa: SLF001  # Textual has no public way
