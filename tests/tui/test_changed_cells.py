@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.segment import Segment
+from rich.style import Style as RichStyle
+from textual.geometry import Region
+from textual.strip import Strip
 
-from probetui.tui.services.changed_cells import merge_styles
+from probetui.tui.panes.line_widget import changed_cells
+from probetui.tui.services.changed_cells import cut_segments, merge_styles
+from probetui.tui.styled_text import StyledLine, fit
 
 RESET = "\x1b[0m"
 COLORS = st.sampled_from(
@@ -99,3 +105,62 @@ def test_no_more_is_written_than_has_changed(
     sequence = "".join(f"\x1b[{style}mx{RESET}" for style in styles)
 
     assert merge_styles(sequence) == written
+
+
+_COLOR = {"x": "red", "y": "blue"}
+SEGMENTS = st.lists(
+    st.tuples(st.sampled_from(["ab", "▁▂", "c", "漢字", ""]), st.sampled_from("xy")),
+    max_size=6,
+).map(lambda parts: [Segment(text, RichStyle(color=_COLOR[c])) for text, c in parts])
+
+
+@given(SEGMENTS, st.lists(st.integers(0, 14), max_size=8, unique=True))
+def test_a_line_is_cut_as_the_framework_cuts_it(
+    segments: list[Segment], places: list[int]
+) -> None:
+    ends = sorted(places)
+    spans = list(zip(ends[::2], ends[1::2], strict=False))
+    strip = Strip(segments)
+
+    cut = cut_segments(segments, 0, spans)
+
+    assert [seen(piece) for piece in cut] == [
+        seen(strip.crop(start, end)) for start, end in spans
+    ]
+
+
+def seen(segments: Iterable[Segment]) -> list[Segment]:
+    return [*Segment.simplify(segment for segment in segments if segment.text)]
+
+
+LINES = st.lists(
+    st.tuples(
+        st.sampled_from(["", "a", "▁▂", "  ", "abcdefghij"]), st.sampled_from("xy")
+    ),
+    max_size=6,
+).map(lambda parts: fit(tuple(parts), 30))
+
+
+@given(LINES, LINES)
+def test_what_is_not_painted_again_is_as_before(
+    old: StyledLine, new: StyledLine
+) -> None:
+    repainted = {
+        x
+        for region in changed_cells(old, new, 3)
+        for x in range(region.x, region.right)
+    }
+
+    before, after = one_by_one(old), one_by_one(new)
+    assert all(x in repainted or before[x] == after[x] for x in range(len(after)))
+
+
+def one_by_one(shown: StyledLine) -> list[tuple[str, str]]:
+    return [(character, look) for text, look in shown for character in text]
+
+
+def test_a_change_far_from_another_is_painted_alone() -> None:
+    old = fit((("a", "x"), ("." * 40, "y"), ("b", "x")), 60)
+    new = fit((("c", "x"), ("." * 40, "y"), ("d", "x")), 60)
+
+    assert changed_cells(old, new, 2) == [Region(0, 2, 1, 1), Region(41, 2, 1, 1)]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, repeat
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -28,29 +29,53 @@ from probetui.tui.styled_text import (
 from probetui.tui.themes import faint
 
 _NO_SIZE = Size(0, 0)
+_NO_LINE: tuple[None, StyledLine] = None, ()
 
 
-def _changed_cells(old: StyledLine, new: StyledLine, y: int) -> Region:
-    """Return the changed region of line `y`, between equal beginnings and ends.
+_LEAST_GAP = 8
+"""The equal cells from which on it costs less to go over them than to paint them."""
 
-    Both lines have the same width. The region is the whole line if a character is not
-    one cell wide: terminals disagree about some of those widths, so that the text after
-    it may be elsewhere than expected.
+
+def changed_cells(old: StyledLine, new: StyledLine, y: int) -> list[Region]:
+    """Return the changed regions of line `y`.
+
+    Both lines have the same width. It is the whole line if a character is not one cell
+    wide: terminals disagree about some of those widths, so that the text after it may
+    be elsewhere than expected.
     """
     width = cells(new)
     if width != len(text_of(new)) or width != len(text_of(old)):
-        return Region(0, y, max(width, cells(old)), 1)
-    start = _count_equal(old, new)
-    end = _count_equal(old[start:][::-1], new[start:][::-1])
-    changed = new[start : len(new) - end]
-    return Region(cells(new[:start]), y, cells(changed), 1)
+        return [Region(0, y, max(width, cells(old)), 1)]
+    regions: list[Region] = []
+    start, end = 0, -_LEAST_GAP
+    for first, last in _differences(old, new):
+        if first - end >= _LEAST_GAP:
+            if end > start:
+                regions.append(Region(start, y, end - start, 1))
+            start = first
+        end = last
+    if end > start:
+        regions.append(Region(start, y, end - start, 1))
+    return regions
 
 
-def _count_equal(first: StyledLine, second: StyledLine) -> int:
-    """Return how many segments at the beginning of both lines are equal."""
-    pairs = enumerate(zip(first, second, strict=False))
-    shortest = min(len(first), len(second))
-    return next((index for index, (a, b) in pairs if a != b), shortest)
+def _differences(old: StyledLine, new: StyledLine) -> Iterator[tuple[int, int]]:
+    """Yield where the parts of two lines differ that no segment divides."""
+    at = 0
+    before, after, end = iter(old), iter(new), (" ", "")
+    old_text = new_text = old_look = new_look = ""
+    while True:
+        while not old_text:
+            old_text, old_look = next(before, end)
+        while not new_text:
+            new_text, new_look = next(after, end)
+        if not (old_look and new_look):
+            return
+        length = min(len(old_text), len(new_text))
+        if old_look != new_look or old_text[:length] != new_text[:length]:
+            yield at, at + length
+        old_text, new_text = old_text[length:], new_text[length:]
+        at += length
 
 
 def _seen(style: Style) -> Style:
@@ -109,6 +134,7 @@ class LineWidget(Widget):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  # the framework's
         super().__init__(id=id)
         self._styles_cache = _PaintedLines(self.line)
+        self._content: Sequence[StyledLine] = ()
         self._painted: Sequence[StyledLine] = ()
         self._painted_size = _NO_SIZE
         self._styles_by_look: dict[str, Style] = {}
@@ -143,9 +169,10 @@ class LineWidget(Widget):
             self.refresh()
             return
         changed = [
-            _changed_cells(self._fitted(old), self._fitted(new), y)
+            region
             for y, (old, new) in enumerate(zip(before, self._painted, strict=True))
-            if old != new
+            if old is not new and old != new
+            for region in changed_cells(self._fitted(old), self._fitted(new), y)
         ]
         if changed:
             self.refresh(*changed)
@@ -190,7 +217,15 @@ class LineWidget(Widget):
 
     def _take_content(self) -> None:
         self._painted_size = self.size
-        self._painted = tuple(map(safe_styled_line, self.content()))
+        known = chain(zip(self._content, self._painted, strict=True), repeat(_NO_LINE))
+        content = self._content = tuple(self.content())
+        # Most lines are those of the last time.
+        self._painted = tuple(
+            [
+                safe if line == before else safe_styled_line(line)
+                for line, (before, safe) in zip(content, known, strict=False)
+            ]
+        )
 
     def _fitted(self, line: StyledLine) -> StyledLine:
         return fit(line, self.size.width, ellipsis=self.ellipsis)

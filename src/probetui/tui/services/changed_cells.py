@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
+from rich.cells import cell_len
+from rich.color import ColorSystem
 from rich.console import Console
+from rich.segment import Segment
 from textual._compositor import Compositor, CompositorUpdate
 from textual.geometry import Region
 from textual.strip import Strip
@@ -62,7 +65,7 @@ def merge_styles(sequence: str) -> str:
 class ChangedCells(CompositorUpdate):
     """Parts of rows, each with the column and row at which it starts."""
 
-    def __init__(self, pieces: Sequence[tuple[int, int, Strip]]) -> None:
+    def __init__(self, pieces: Sequence[tuple[int, int, Sequence[Segment]]]) -> None:
         self.pieces = pieces
 
     def render_segments(self, console: Console) -> str:
@@ -71,14 +74,16 @@ class ChangedCells(CompositorUpdate):
         Terminals disagree about the width of some characters, so that no position may
         depend on the text before it.
         """
-        return merge_styles(
-            "".join(
-                [
-                    f"\x1b[{y + 1};{x + 1}H{strip.render(console)}"
-                    for x, y, strip in self.pieces
-                ]
-            )
-        )
+        colors = console._color_system or ColorSystem.TRUECOLOR  # noqa: SLF001  # as Textual does
+        render = Strip.render_style
+        output: list[str] = []
+        for x, y, segments in self.pieces:
+            output.append(f"\x1b[{y + 1};{x + 1}H")
+            output += [
+                text if style is None else render(style, text, colors)
+                for text, style, _ in segments
+            ]
+        return merge_styles("".join(output))
 
 
 class ChangedCellsCompositor(Compositor):
@@ -96,12 +101,14 @@ class ChangedCellsCompositor(Compositor):
         if not parts:
             return None
         lines = _render(parts)
-        return ChangedCells(
-            [
-                (start, y, lines[widget, y].crop(start - region.x, end - region.x))
-                for y, start, end, widget, region in parts
+        pieces: list[tuple[int, int, Sequence[Segment]]] = []
+        for (y, widget, region), of_line in groupby(parts, key=_line_of):
+            spans = [(part.start, part.end) for part in of_line]
+            cut = cut_segments(lines[widget, y], region.x, spans)
+            pieces += [
+                (start, y, piece) for (start, _), piece in zip(spans, cut, strict=True)
             ]
-        )
+        return ChangedCells(pieces)
 
     def _parts(self, regions: Sequence[Region]) -> Iterator[_Part]:
         """Split the rows of regions at the edges of the visible widgets."""
@@ -115,6 +122,51 @@ class ChangedCellsCompositor(Compositor):
                     if shown.x <= start < shown.right:
                         yield _Part(y, start, end, widget, region)
                         break
+
+
+def _line_of(part: _Part) -> tuple[int, Widget, Region]:
+    return part.y, part.widget, part.region
+
+
+def cut_segments(
+    segments: Iterable[Segment], at: int, spans: Sequence[tuple[int, int]]
+) -> list[list[Segment]]:
+    """Return the parts of a line that are in some spans.
+
+    `Strip.crop` would go through the line for each of them, and make a Strip with five
+    caches of it.
+
+    Args:
+        segments: the line.
+        at: the column at which it begins.
+        spans: the first column of each part, and the one behind it, from left to right.
+    """
+    pieces: list[list[Segment]] = []
+    left = iter(segments)
+    rest, width = Segment(""), 0
+    for start, end in spans:
+        piece: list[Segment] = []
+        while at < end:
+            if not width:
+                if (following := next(left, None)) is None:
+                    break
+                rest, width = following, cell_len(following.text)
+                if not width and at >= start:  # a mark on the character before it
+                    piece.append(following)
+            elif at + width <= start:
+                at, width = at + width, 0
+            elif at < start:
+                _, rest = rest.split_cells(start - at)
+                at, width = start, at + width - start
+            elif at + width > end:
+                head, rest = rest.split_cells(end - at)
+                piece.append(head)
+                at, width = end, at + width - end
+            else:
+                piece.append(rest)
+                at, width = at + width, 0
+        pieces.append(piece)
+    return pieces
 
 
 def _render(parts: Sequence[_Part]) -> dict[tuple[Widget, int], Strip]:
