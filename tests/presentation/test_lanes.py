@@ -311,6 +311,15 @@ def test_cells_stay_where_they_are_between_two_frames() -> None:
     assert first.start == second.start
 
 
+def test_short_cells_and_their_labels_move_once_a_second() -> None:
+    first = LaneAxis.around(NOW, 0.5, WIDTH)
+    second = LaneAxis.around(NOW + timedelta(seconds=0.5), 0.5, WIDTH)
+
+    assert first.start == second.start
+    assert axis_line(first) == axis_line(second)
+    assert first.now_index + 1 == second.now_index
+
+
 def test_an_earlier_instant_is_brought_into_sight() -> None:
     long_ago = NOW - timedelta(hours=1)
 

@@ -56,6 +56,13 @@ CELL_SECONDS = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
 _PAST = 0.75
 """The part of an axis that lies before now."""
 
+_LEAST_STEP = 1.0
+"""The seconds by which an axis moves at once, even if its cells are shorter.
+
+Periods of probes are whole seconds: a lane in which nothing new happens then looks the
+same as before, and nothing of it is painted again.
+"""
+
 _PERIODS_HELD = 2
 """For how many periods the last result is drawn where no tick follows."""
 
@@ -175,10 +182,11 @@ class LaneAxis(Struct, frozen=True):
     ) -> LaneAxis:
         """Return the axis on which now is at three quarters of the width.
 
-        Cells begin at multiples of their length, so that they do not move with every
-        frame. An earlier instant `at` to be seen moves the axis back to it. While
-        probes are paused nothing comes that would want the room: `last`, when
-        something last happened, is there in place of now, which goes on to the right.
+        Cells begin at multiples of their length, and the axis at a whole second, so
+        that they do not move with every frame. An earlier instant `at` to be seen moves
+        the axis back to it. While probes are paused nothing comes that would want the
+        room: `last`, when something last happened, is there in place of now, which goes
+        on to the right.
         """
         shown = now.timestamp()
         if last is not None:
@@ -188,7 +196,8 @@ class LaneAxis(Struct, frozen=True):
             earliest = shown - (cells_before - 1) * cell_seconds
             if at.timestamp() < earliest:
                 shown = at.timestamp() + cells_before * cell_seconds / 2
-        first = shown // cell_seconds - cells_before + 1
+        step = max(cell_seconds, _LEAST_STEP)
+        first = shown // step * step // cell_seconds - cells_before + 1
         return cls(first * cell_seconds, cell_seconds, width, now.timestamp())
 
     @property

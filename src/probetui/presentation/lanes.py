@@ -355,7 +355,8 @@ def past_run(cell: LaneCell) -> Line:
 def axis_line(axis: LaneAxis) -> Line:
     """Return the labels of an axis: `-20s`, `now`, `+10s`."""
     labels: dict[int, str] = {}
-    at_now = axis.now_index
+    # Labels move with the axis, which does so once a second at most.
+    at_now = axis.index(axis.now // 1)
     for distance in range(-(at_now // _LABEL_ROOM), axis.width // _LABEL_ROOM + 1):
         index = at_now + distance * _LABEL_ROOM
         away = timedelta(seconds=abs(distance) * _LABEL_ROOM * axis.cell_seconds)
