@@ -100,6 +100,18 @@ async def test_times_advance_between_snapshots() -> None:
         assert "08:21:08" in screen_lines(app)[0]
 
 
+async def test_times_that_are_shown_already_are_not_shown_again() -> None:
+    session = FakeSession(running())
+    app = an_app_of_cards(session)
+    async with app.run_test(size=SIZE) as pilot:
+        shown = app.ui_state.view_model
+        session._snapshot = later(running(), 0.1)
+        app._count_down()
+        await pilot.pause()
+
+        assert app.ui_state.view_model is shown
+
+
 def a_playback(*, is_paused: bool = False, has_ended: bool = False) -> PlaybackSnapshot:
     kind = PlaybackKind.SIM
     return PlaybackSnapshot(kind, is_paused=is_paused, pace=1, has_ended=has_ended)

@@ -596,7 +596,11 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
         self.post_message(SnapshotPublished())
 
     def _count_down(self) -> None:
-        if is_counting(self.ui_state.view_model.snapshot):
+        """Show other times, unless a change has just had them shown."""
+        shown = self.ui_state.view_model
+        if not is_counting(shown.snapshot):
+            return
+        if self._observer.view(self.session.snapshot).now != shown.view.now:
             self._announce()
 
 

@@ -217,7 +217,10 @@ class SettledHealth:
         seen = self._seen.get(key)
         if seen is not None and seen.pod is pod and seen.worst is seen.health:
             return seen.health
-        health = container_health(pod, container)
+        if seen is not None and seen.pod is pod:
+            health = seen.health
+        else:
+            health = container_health(pod, container)
         worst, since = health, now
         # After a seek backwards, the worse health is in the future.
         if seen is not None and seen.worst < health and seen.since <= now:

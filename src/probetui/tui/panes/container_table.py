@@ -554,19 +554,30 @@ class ContainerTable(Pane):
     @property
     def _rows(self) -> ContainerRows:
         """How rows are drawn; forgets those that would be drawn in another way."""
+        # Asked for each row: what all of it follows from is compared, not worked out.
         parts = (
             self._view,
             self._names,
-            self.inner_width,
+            self.size,
             self.is_bare,
-            self.ellipsis,
             self._listed,
-            self.lane_view,
+            self.lane_source,
+            self._wanted_cell_seconds,
             self.warned,
         )
         known = self._known_rows
         if known.rows is None or not all(map(is_, parts, known.parts)):
-            known.parts, known.rows = parts, ContainerRows(*parts)
+            known.parts = parts
+            known.rows = ContainerRows(
+                self._view,
+                self._names,
+                self.inner_width,
+                self.is_bare,
+                self.ellipsis,
+                self._listed,
+                self.lane_view,
+                self.warned,
+            )
             known.forget()
         return known.rows
 
