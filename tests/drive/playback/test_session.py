@@ -179,6 +179,31 @@ async def test_subscribers_are_notified_of_changes() -> None:
     assert len(counts) == count
 
 
+async def test_what_comes_at_once_is_notified_together() -> None:
+    quick = ScriptedResult(ResultName.SUCCESS, takes=timedelta(milliseconds=12))
+    answers = {ProbeType.LIVENESS: ResultPhases((ResultPhase(quick),))}
+    scenario = Scenario(lives={"app": (InstanceBehavior(answers=answers),)})
+    source = SimulatedSource(simulation_factory(POD, scenario=scenario), apart=30)
+    session = PlaybackSession(source, SystemClock(), runtime_name="sim", pace=4.0)
+    states: list[bool] = []
+    session.subscribe(lambda: states.append(is_in_flight(session)))
+
+    async with running(session):
+        await until(lambda: ticks(session) > 2)
+
+    assert states
+    assert not any(states)
+
+
+def is_in_flight(session: PlaybackSession) -> bool:
+    (pod,) = session.snapshot.pods
+    return any(
+        probe.in_flight_since is not None
+        for container in pod.containers
+        for probe in container.probes
+    )
+
+
 async def test_a_paused_session_stops_its_clock_and_resumes_there() -> None:
     session = a_session()
     async with running(session):

@@ -94,6 +94,8 @@ class PlaybackSession:
         self._subscribers = Subscribers()
         self._has_changes = False
         self._notified_at = clock.now()
+        self._held_since: datetime | None = None
+        """Since when subscribers have waited for what comes at once."""
 
     # -- Session
 
@@ -220,11 +222,10 @@ class PlaybackSession:
         while not self._is_stopping:
             rest = self._advance()
             if self._has_changes:
-                since = self._clock.now() - self._notified_at
-                if since >= _NOTICE_PERIOD:
+                remaining = self._notice_in()
+                if remaining <= _NO_REST:
                     self._notify_subscribers()
                 else:
-                    remaining = _NOTICE_PERIOD - since
                     rest = remaining if rest is None else min(rest, remaining)
             await self._wait(rest)
 
@@ -234,6 +235,29 @@ class PlaybackSession:
         self._wake.set()
 
     # -- inside
+
+    def _notice_in(self) -> timedelta:
+        """Return how long subscribers wait for what has changed.
+
+        A tick begins and ends within milliseconds. What comes that soon is waited for,
+        so that both are drawn once, and for no longer than a notice period.
+        """
+        now = self._clock.now()
+        since = now - self._notified_at
+        if since < _NOTICE_PERIOD:
+            return _NOTICE_PERIOD - since
+        if not self._comes_soon():
+            return _NO_REST
+        self._held_since = self._held_since or now
+        return self._held_since + _NOTICE_PERIOD - now
+
+    def _comes_soon(self) -> bool:
+        """Return whether at this pace a turn is due within a notice period."""
+        is_moving = not (self._is_paused or self._has_ended or self._goal)
+        if not is_moving or self._pace is None or self._is_running_to_change:
+            return False
+        next_at = self._source.next_at()
+        return next_at is not None and next_at - self._now < _NOTICE_PERIOD * self._pace
 
     async def _wait(self, length: timedelta | None) -> None:
         """Wait for a time or until `_mark_changed`; None waits indefinitely."""
@@ -408,7 +432,7 @@ class PlaybackSession:
         self._wake.set()
 
     def _notify_subscribers(self) -> None:
-        self._has_changes = False
+        self._has_changes, self._held_since = False, None
         self._notified_at = self._clock.now()
         self._subscribers.notify()
         if self.is_over():
