@@ -437,6 +437,8 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         self.ui_state.follows_trouble = False
         if self._containers.chosen_probe is not None:
             self.ui_state.wanted_probe = self._containers.chosen_probe
+        # Rows are shared for what is selected now.
+        self.ui_state.choose(self._containers.chosen_container)
         self._share_rows()
         self._events.show_containers(self._containers.kept)
         self._show_detail()
