@@ -216,7 +216,12 @@ class WritableStore(ObjectFeed):
             had_grace = metadata.get("deletionGracePeriodSeconds", 0)
             if grace >= had_grace and (grace or has_finalizers):
                 return old
-            marked: Json = {"deletionGracePeriodSeconds": grace}
+            ends_at = datetime.fromisoformat(metadata["deletionTimestamp"])
+            sooner = timedelta(seconds=max(had_grace - grace, 0))
+            marked: Json = {
+                "deletionTimestamp": format_time(ends_at - sooner),
+                "deletionGracePeriodSeconds": grace,
+            }
         else:
             marked = {
                 "deletionTimestamp": format_time(

@@ -184,14 +184,15 @@ def test_instants_of_a_pods_life_are_in_its_metadata() -> None:
         Pod("uid", "demo"),
         created_at=START,
         deletion_requested_at=START,
-        deletion_grace_period_seconds=0,
+        deletion_grace_period_seconds=30,
     )
 
     metadata = POD.write(pod)["metadata"]
 
     assert metadata["creationTimestamp"] == "2025-01-01T12:00:00Z"
-    assert metadata["deletionTimestamp"] == "2025-01-01T12:00:00Z"
-    assert metadata["deletionGracePeriodSeconds"] == 0
+    assert metadata["deletionTimestamp"] == "2025-01-01T12:00:30Z"
+    assert metadata["deletionGracePeriodSeconds"] == 30
+    assert POD.read({"metadata": metadata}).deletion_requested_at == START
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,10 @@ Source: k8s.io/api core/v1/types.go, v0.32.10, Pod, VolumeSource, EnvVarSource.
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
+
+from msgspec.structs import replace
 
 from probetui.k8s.api.codec import (
     SECONDS,
@@ -251,7 +254,33 @@ _DNS_CONFIG = ApiType(
     "searches?",
     Field("options?", list_of(ApiType(DNSOption, "name", "value").codec)),
 )
-POD = ApiType(
+
+
+class _PodType(ApiType[Pod]):
+    """A pod, whose deletionTimestamp is when its grace period will be over.
+
+    Source: k8s.io/apiserver pkg/registry/rest/delete.go, v0.36.2, BeforeDelete.
+    """
+
+    def write(self, value: Pod) -> Json:
+        return super().write(_with_deletion_moved(value, later=True))
+
+    def read(self, json: Any) -> Pod:
+        return _with_deletion_moved(super().read(json), later=False)
+
+
+def _with_deletion_moved(pod: Pod, *, later: bool) -> Pod:
+    at, grace = pod.deletion_requested_at, pod.deletion_grace_period_seconds
+    if at is None or not grace:
+        return pod
+    lasts = timedelta(seconds=grace)
+    try:
+        return replace(pod, deletion_requested_at=at + lasts if later else at - lasts)
+    except OverflowError:  # whoever writes to the API may write any year
+        return pod
+
+
+POD = _PodType(
     Pod,
     "metadata.name",
     "metadata.namespace",
