@@ -15,6 +15,7 @@ from typing import Any
 from probetui.analysis.container_history import SessionHistory
 from probetui.drive.what_if.session_replay import replay_session
 from probetui.engine.engine import Engine
+from probetui.engine.inputs import SetPods
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeKey
 from probetui.k8s.status import Running, Terminated
@@ -187,17 +188,26 @@ def pasts_of(
 
 
 def _answers(life: Life, pods: dict[str, Pod]) -> Iterator[str]:
-    """Each container has an answer to "why?" at any time, and none is untrue.
-
-    Not of a node, whose pods change.
-    """
-    if life.record is None:
-        return
+    """Each container has an answer to "why?" at any time, and none is untrue."""
     for now, past, entries in pasts_of(life):
-        observed = Observed(past, entries, now, life.config.rules, tuple(pods.values()))
+        # Those of a node come, change and go.
+        there = pods if life.record is not None else _pods_given(life, now)
+        observed = Observed(
+            past, entries, now, life.config.rules, tuple(there.values())
+        )
         for untrue in untruths(observed):
             if not any(known in untrue for known in _UNSAID):
                 yield untrue
+
+
+def _pods_given(life: Life, until: datetime) -> dict[str, Pod]:
+    """Return the newest version of each pod that a node was given so far."""
+    given = [
+        item.pods
+        for item, at in life.inputs
+        if isinstance(item, SetPods) and at <= until
+    ]
+    return {pod.uid: pod for pods in given for pod in pods}
 
 
 def _trouble(life: Life, _pods: dict[str, Pod]) -> Iterator[str]:

@@ -50,6 +50,7 @@ def test_a_world_of_faults_breaks_no_rule(seed: int) -> None:
         pytest.param(0, id="pods that were deleted while no node was there"),
         pytest.param(100, id="a pod that had ended, and was not removed at once"),
         pytest.param(20661, id="one that took the name of a pod removed by force"),
+        pytest.param(20301, id="a deletion whose grace period is still to be over"),
     ],
 )
 def test_the_world_of_a_node_breaks_no_rule(seed: int) -> None:
