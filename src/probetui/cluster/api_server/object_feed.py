@@ -72,7 +72,8 @@ class ObjectFeed:
         self._objects: dict[Key, Json] = {}
         self._changes: deque[ObjectChange] = deque()
         self._oldest = 1
-        self._listeners: set[Callable[[], None]] = set()
+        # In order, so that the same writes wake the same watches first.
+        self._listeners: dict[Callable[[], None], None] = {}
         for name in NAMESPACES:
             metadata = {
                 "name": name,
@@ -235,8 +236,8 @@ class ObjectFeed:
 
     def listen(self, call: Callable[[], None]) -> Callable[[], None]:
         """Call `call` after each change; return the function that unsubscribes."""
-        self._listeners.add(call)
-        return lambda: self._listeners.discard(call)
+        self._listeners[call] = None
+        return lambda: self._listeners.pop(call, None)
 
     def changes_after(self, version: int) -> Iterator[ObjectChange]:
         """Yield the changes after a version, oldest first.
