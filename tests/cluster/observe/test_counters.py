@@ -261,7 +261,7 @@ def test_after_failed_polls_low_counts_may_be_those_of_a_restarted_kubelet() -> 
 
     (found,) = poller.poll(live=ProbeCounts(3, 0))
 
-    assert (found.is_new_worker, found.may_lack) == (True, True)
+    assert (found.is_baseline, found.may_lack) == (True, True)
 
 
 def test_a_higher_count_after_failed_polls_continues_the_series() -> None:

@@ -139,7 +139,7 @@ def test_a_kill_is_told_with_its_bounds_or_as_possible(
 
     out = capsys.readouterr().out
     if store.interval > _COARSE:
-        assert "perhaps killed by its probe: the order of results" in out
+        assert "perhaps killed by its probe: not each of its results" in out
     else:
         assert "was killed between" in out
         assert "its liveness probe failed 3 of 3 times in a row" in out

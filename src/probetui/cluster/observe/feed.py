@@ -177,7 +177,10 @@ class Feed:
                     field_selector=self._fields(resource),
                 ):
                     failures = 0
-                    version = _metadata_text(event.object, "resourceVersion") or version
+                    newest = _metadata_text(event.object, "resourceVersion") or version
+                    if _is_older(newest, version):
+                        continue  # a proxy has sent it again
+                    version = newest
                     if event.type is not WatchEventType.BOOKMARK:
                         take(event)
                     self._find_server()
@@ -308,6 +311,16 @@ class Feed:
         self._observation.lose_counters(name, reason, self._clock.now())
         self._changed()
         await self._clock.sleep_until(self._clock.now() + _NEXT_TRY)
+
+
+def _is_older(version: str, than: str) -> bool:
+    """Compare two versions of one resource, which are numbers of etcd.
+
+    Source: k8s.io/apimachinery pkg/util/resourceversion, v0.36.2.
+    """
+    if not (version.isdecimal() and than.isdecimal()):
+        return False
+    return (len(version), version) < (len(than), than)
 
 
 def _metadata_text(json: Object, key: str) -> str:

@@ -39,6 +39,10 @@ class NodeClock:
         self.offset = _NONE
         self._samples: deque[timedelta] = deque(maxlen=_SAMPLES)
 
+    def is_ahead(self, instant: datetime, now: datetime) -> bool:
+        """Return whether an instant is in the future, so that the offset is wrong."""
+        return instant + self.offset > now + _LEAST
+
     def learn(self, instant: datetime, received_at: datetime) -> None:
         """Add a sample: an instant of the node's clock that has just arrived.
 
@@ -49,7 +53,9 @@ class NodeClock:
         offset = min(self._samples) - _HALF_A_SECOND
         if offset > _NONE and len(self._samples) < _LEAST_SAMPLES:
             return
-        offset = offset if abs(offset) >= _LEAST else _NONE
+        # Statuses have whole seconds, and so has a record of them.
+        whole = timedelta(seconds=round(offset.total_seconds()))
+        offset = whole if abs(offset) >= _LEAST else _NONE
         if abs(offset - self.offset) >= _CHANGE:
             self.offset = offset
 
@@ -75,6 +81,25 @@ def moved_status(status: PodStatus, by: timedelta) -> PodStatus:
         status,
         container_statuses=moved(status.container_statuses),
         init_container_statuses=moved(status.init_container_statuses),
+    )
+
+
+def newest_of(status: PodStatus) -> datetime | None:
+    """Return the newest start or end of a container in a status, None without any."""
+    containers = (
+        *(status.container_statuses or ()),
+        *(status.init_container_statuses or ()),
+    )
+    return max(
+        (
+            at
+            for container in containers
+            for state in (container.state, container.last_state)
+            if isinstance(state, Running | Terminated)
+            for at in (state.started_at, getattr(state, "finished_at", None))
+            if at is not None
+        ),
+        default=None,
     )
 
 

@@ -33,7 +33,7 @@ from probetui.cluster.observe.inputs import (
     ServerFound,
     ServerLost,
 )
-from probetui.cluster.observe.node_clock import NodeClock, moved_status
+from probetui.cluster.observe.node_clock import NodeClock, moved_status, newest_of
 from probetui.cluster.observe.observed_pod import ObservedPod, container_of
 from probetui.cluster.observe.probe_counters import (
     NodeCounters,
@@ -271,9 +271,10 @@ class ClusterObservation:
                 owner.periods[probe.key] = probe.probe.period_seconds
             if owner.problem is not None:
                 observed.lose_counters(owner.problem)
-        if item.is_news:
-            self._learn_clock(observed, status, now)
+        self._learn_clock(observed, status, now, is_news=item.is_news)
         status = moved_status(status, self._offset_of(observed))
+        if (known := self._nodes.get(observed.node)) is not None:
+            observed.counters = known.counters
         observed.update(pod, status, now, item.unsampled)
         for seen in self._waiting_events.remove(pod.uid):
             observed.record_event(seen, now)
@@ -296,19 +297,31 @@ class ClusterObservation:
                 node.periods.pop(probe.key, None)
 
     def _learn_clock(
-        self, observed: ObservedPod, status: PodStatus, now: datetime
+        self, observed: ObservedPod, status: PodStatus, now: datetime, *, is_news: bool
     ) -> None:
-        """Compare a node's clock with ours, by a start or end just reported."""
+        """Compare a node's clock with ours, by a start just reported.
+
+        A list may be old: of it counts only that nothing comes from the future.
+        """
         node = self._nodes.get(observed.node)
-        newest = observed.newest_instant(status)
-        if node is None or newest is None:
+        if node is None:
             return
+        newest = observed.newest_instant(status) if is_news else None
+        latest = newest_of(status)
+        if latest is not None and node.clock.is_ahead(latest, now):
+            newest = latest
+        if newest is not None:
+            self._compare_clocks(observed.node, node, newest, now)
+
+    def _compare_clocks(
+        self, name: str, node: _ObservedNode, instant: datetime, now: datetime
+    ) -> None:
         was = node.clock.offset
-        node.clock.learn(newest, now)
+        node.clock.learn(instant, now)
         if node.clock.offset != was:
             seconds = node.clock.offset.total_seconds()
             self._note(
-                f"the clock of node {observed.node} is {abs(seconds):.0f}s "
+                f"the clock of node {name} is {abs(seconds):.0f}s "
                 f"{'behind' if seconds > 0 else 'ahead of'} this machine's: its times "
                 "are corrected",
                 now,
@@ -329,6 +342,9 @@ class ClusterObservation:
     def _apply_event(self, seen: SeenEvent, now: datetime) -> None:
         observed = self._pods.get(seen.event.pod_uid)
         if observed is not None:
+            node = self._nodes.get(observed.node)
+            if node is not None and node.clock.is_ahead(seen.event.at, now):
+                self._compare_clocks(observed.node, node, seen.event.at, now)
             offset = self._offset_of(observed)
             if offset:
                 event = replace(seen.event, at=seen.event.at + offset)
@@ -373,7 +389,7 @@ class ClusterObservation:
             self._note(f"the counters of node {name} are read again", answered_at)
             for observed in self._pods_of(name):
                 observed.find_counters()
-        lacks = False
+        lacks, may_lack = False, False
         # The next counts are compared with these.
         node.counts = dict(node.counts)
         for key in item.gone:
@@ -383,14 +399,16 @@ class ClusterObservation:
         for counted in node.counters.observe(
             node.counts, item.asked_at, answered_at, node.periods
         ):
-            lacks = lacks or counted.may_lack
+            lacks = lacks or (counted.may_lack and not counted.is_baseline)
+            may_lack = may_lack or counted.may_lack
             pod = self._pods.get(counted.key.pod_uid)
             if pod is not None:
                 pod.record_counts(counted)
-        if lacks:
+        if may_lack:
+            verb = "has" if lacks else "may have"
             self._note(
-                f"the kubelet of node {name} has restarted: results of probes before "
-                "may be missing",
+                f"the kubelet of node {name} {verb} restarted: results of probes "
+                "before may be missing",
                 answered_at,
                 is_fault=True,
             )

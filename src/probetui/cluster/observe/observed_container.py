@@ -11,6 +11,7 @@ from probetui.engine.snapshot import BackoffSnapshot
 from probetui.k8s.event import Event
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.k8s.runtime import NO_CONTAINER
 from probetui.k8s.status import ContainerStatus, Running
 from probetui.kubelet.journal import (
     PROBE_CAUSES,
@@ -53,6 +54,8 @@ class ObservedContainer:
         self.status: ContainerStatus | None = None
         self.last_exit: LastExit | None = None
         self.stopping: StoppingSnapshot | None = None
+        self.stopping_id = NO_CONTAINER
+        """Which instance is stopped, as far as that is known."""
         self.backoff: BackoffSnapshot | None = None
         self.probes = {
             kind: ObservedProbe(worker, turn)

@@ -12,7 +12,7 @@ from probetui.cluster.observe.expectations import Expectations, StatusLag
 from probetui.cluster.observe.inputs import RestartsBounded, SeenEvent, Unsampled
 from probetui.cluster.observe.observed_container import ObservedContainer, SampledKill
 from probetui.cluster.observe.observed_probe import ObservedProbe, SeenFailure
-from probetui.cluster.observe.probe_counters import CountedTicks
+from probetui.cluster.observe.probe_counters import CountedTicks, NodeCounters
 from probetui.cluster.observe.result_run import Bounds
 from probetui.engine.snapshot import BackoffSnapshot, ContainerSnapshot, PodSnapshot
 from probetui.k8s.event import Event
@@ -104,6 +104,7 @@ class ObservedPod:
 
     Attributes:
         rules: those of the kubelet's version.
+        counters: those of its node.
     """
 
     def __init__(self, pod: Pod, turn: TurnBuilder) -> None:
@@ -122,6 +123,7 @@ class ObservedPod:
         self._counts_of: dict[str, int] = {}
         self._snapshot: PodSnapshot | None = None
         self._expires_at: datetime | None = None
+        self.counters = NodeCounters()
         self._resumes = False
         """Whether its status so far is that of samples, and the next one is watched."""
 
@@ -189,6 +191,11 @@ class ObservedPod:
         unsampled: Mapping[str, Unsampled] = NOTHING_UNSAMPLED,
     ) -> None:
         """Update the pod, and journal the changes, with what samples do not tell."""
+        requested_at = pod.deletion_requested_at
+        if requested_at is not None and requested_at > now:
+            # By the clock of the API server, which is apart from ours.
+            known = self.pod.deletion_requested_at or now
+            pod = replace(pod, deletion_requested_at=min(known, now))
         old, self.pod, self.status = self.status, pod, status
         self._snapshot = None
         for change in status_changes(old, status):
@@ -372,8 +379,11 @@ class ObservedPod:
     @staticmethod
     def _may_be_asked_for(container: ObservedContainer, state: Terminated) -> bool:
         """Return whether an end may be one that somebody asked for: no event says."""
-        is_sampled = any(probe.is_sampled for probe in container.probes.values())
-        return is_sampled and state.exit_code in _STOPPED and state.reason != _OOM
+        return (
+            is_sampled(container)
+            and state.exit_code in _STOPPED
+            and state.reason != _OOM
+        )
 
     def _take_kill(
         self, container: ObservedContainer, ended_at: datetime
@@ -506,7 +516,11 @@ class ObservedPod:
         if status is None or not isinstance(status.state, Running):
             return
         started_at = status.state.started_at
-        if started_at is not None and event.at < started_at:
+        if started_at is not None and (
+            event.at < started_at
+            # One that is killed is started again within the same second.
+            or (event.at == started_at and status.restart_count)
+        ):
             return  # of the previous instance
         if container.stopping is not None:
             return
@@ -534,6 +548,7 @@ class ObservedPod:
         grace = self._grace_period(container, by)
         container.kill_not_before = at if sampled is None else sampled.earliest
         container.stopping = StoppingSnapshot(at, grace.seconds, grace.source, by)
+        container.stopping_id = instance[0]
         container.order.write(
             ContainerEntry(
                 _UNNUMBERED,
@@ -640,10 +655,16 @@ class ObservedPod:
         is_last = status.last_state is state and status.restart_count > 0
         instance = parse_container_id(own_id), status.restart_count - is_last
         stopping, container.stopping = container.stopping, None
+        is_other = container.stopping_id != instance[0] and not is_sampled(container)
+        if stopping is not None and (is_other or stopping.since > at + _SECOND):
+            stopping = None  # it was of the instance before, or is of the next one
         by = ExitCause.UNSEEN if stopping is None else stopping.by
         if stopping is None and is_seen:
-            by = self._cause_by_counters(container, instance, at, now)
-            if by is ExitCause.UNCERTAIN and state.reason == _OOM:
+            by = self._cause_by_counters(container, instance, state, now)
+            is_no_stop = state.reason == _OOM or not (
+                is_sampled(container) or state.exit_code in _STOPPED
+            )
+            if by is ExitCause.UNCERTAIN and is_no_stop:
                 by = ExitCause.ITSELF
             if by is ExitCause.ITSELF and self._may_be_asked_for(container, state):
                 by = ExitCause.UNKNOWN
@@ -679,10 +700,11 @@ class ObservedPod:
         self,
         container: ObservedContainer,
         instance: tuple[ContainerID, int],
-        ended_at: datetime,
+        state: Terminated,
         now: datetime,
     ) -> ExitCause:
         """Infer the cause of an exit without an event from the counters."""
+        ended_at = state.finished_at or now
         may_be_killed = False
         if (kill := self._take_kill(container, ended_at)) is not None:
             self._write_stopping(container, instance, kill.by, kill.at, now, kill)
@@ -693,9 +715,12 @@ class ObservedPod:
                 continue
             before = container.last_exit
             since = None if before is None else before.at
-            may_be_killed |= probe.may_have_killed(since, ended_at)
+            may_be_killed |= probe.may_have_killed(since, ended_at, self.counters)
             if probe.killed_at is None or probe.is_sampled:
                 continue
+            earliest, latest = probe.killed_between
+            if earliest > ended_at + _SECOND or latest < (state.started_at or latest):
+                continue  # it was the instance before, or is the next one
             at = min(probe.killed_at, ended_at)
             self._write_stopping(container, instance, cause, at, now)
             self._record_kill(probe, now)
@@ -828,6 +853,11 @@ class ObservedPod:
             return False
         ends = self.pod.restart_policy is RestartPolicy.NEVER
         return not (ends and isinstance(container.status.state, Terminated))
+
+
+def is_sampled(container: ObservedContainer) -> bool:
+    """Return whether what is known of its probes are samples of a store."""
+    return any(probe.is_sampled for probe in container.probes.values())
 
 
 def sampled_id(pod_uid: str, container_name: str, restart_count: int) -> str:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from probetui.cluster.observe.probe_counters import CountedTicks, ProbeCounts
+from probetui.cluster.observe.probe_counters import (
+    CountedTicks,
+    NodeCounters,
+    ProbeCounts,
+)
 from probetui.cluster.observe.result_run import Bounds, ResultRun, RunBound
 from probetui.engine.snapshot import ProbeSnapshot
 from probetui.k8s.probe import Probe, ProbeKey, ProbeType
@@ -36,6 +40,7 @@ from probetui.kubelet.runtime.turn import TurnBuilder
 HISTORY = 60
 _SECOND = timedelta(seconds=1)
 _NO_TIME = timedelta()
+_BEGINNING = datetime.min.replace(tzinfo=UTC)
 _RESULTS = {Result.SUCCESS: ProbeResult.SUCCESS, Result.FAILURE: ProbeResult.FAILURE}
 
 _STATES = {
@@ -74,6 +79,8 @@ class ObservedProbe:
         self.on_hold = False
         self.container_id: ContainerID = NO_CONTAINER
         self.last_tick: TickEntry | None = None
+        self._window = self.killed_between = (_BEGINNING, _BEGINNING)
+        """Between which instants the failure came that killed last."""
         self.is_close = False
         """Whether the counters were polled at least once in its last period."""
         self._turn = turn
@@ -136,13 +143,18 @@ class ObservedProbe:
         earliest = self._possible_since[kills.least - 1]
         return (counted.earliest if self._kills_alone else earliest), counted.latest
 
-    def may_have_killed(self, since: datetime | None, ended_at: datetime) -> bool:
+    def may_have_killed(
+        self, since: datetime | None, ended_at: datetime, counters: NodeCounters
+    ) -> bool:
         """Return whether enough failures were counted for a kill of an instance.
 
         Args:
             since: the end of the instance before it; None if that is not known.
             ended_at: its end.
+            counters: those of its node.
         """
+        if not self.is_sampled:
+            return self._may_have_killed_unseen(since, ended_at, counters)
         failures = sum(
             counted.counts.failures
             for counted in self._failed
@@ -156,7 +168,30 @@ class ObservedProbe:
             and self._sampled_at >= ended_at + _SECOND
         )
         needed = 1 if since is None else self.worker.threshold(Result.FAILURE)
-        return self.is_sampled and (failures >= needed or not is_known)
+        return failures >= needed or not is_known
+
+    def _may_have_killed_unseen(
+        self, since: datetime | None, ended_at: datetime, counters: NodeCounters
+    ) -> bool:
+        """Return whether watched results allow a kill of which no event came.
+
+        Without counters, events are all that is known: then one has to tell of a
+        failure.
+        """
+        period = self.probe.period_seconds * _SECOND
+        failures = sum(
+            tick.result is Result.FAILURE
+            for tick in self._history
+            if tick.at <= ended_at + period and (since is None or tick.at >= since)
+        )
+        if self._events_alone:
+            return failures > 0
+        known_since, known_until = counters.counted_since, counters.counted_until
+        if known_since is None or known_until is None or ended_at <= known_since:
+            return True
+        unseen = max((ended_at + _SECOND - known_until) // period + 1, 0)
+        needed = 1 if since is None else self.worker.threshold(Result.FAILURE)
+        return failures + unseen >= needed
 
     # -- inputs
 
@@ -220,6 +255,7 @@ class ObservedProbe:
         self._record_instance()
         self._run.count(Result.FAILURE)
         self._counts = self._counts._replace(failures=self._counts.failures + 1)
+        self._window = seen.at, seen.at + _SECOND
         return self._write(
             Result.FAILURE,
             seen.at,
@@ -265,7 +301,7 @@ class ObservedProbe:
         )
 
     def record_counts(self, counted: CountedTicks) -> Iterator[TickEntry]:
-        """Apply the ticks counted between two polls; yield those that are written."""
+        """Apply the ticks between two polls; yield those that are written."""
         counts = counted.counts
         if counted.is_baseline:
             self._set_baseline(counts)
@@ -277,6 +313,7 @@ class ObservedProbe:
         elif not self._is_counted:
             self._run.forget(FROM_THE_MIDDLE)
         self._is_counted = True
+        self._window = counted.earliest, counted.latest
         period = self.probe.period_seconds * _SECOND
         is_close = counted.latest - counted.earliest <= period
         # What a store has of statuses is too late to expect anything.
@@ -402,6 +439,8 @@ class ObservedProbe:
         if is_kill and action is not TickAction.KILL:
             action, run, doubt = TickAction.KILL, threshold, ""
             self.hold()
+        if action is TickAction.KILL:
+            self.killed_between = self._window
         attempt = Attempt(
             ProbeResult.UNKNOWN, error=output or "unknown", detail=NOT_TIMED
         )

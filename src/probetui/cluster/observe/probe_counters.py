@@ -157,13 +157,15 @@ class NodeCounters:
 
     A restarted kubelet counts from zero: a count is less than before, or its series is
     gone for a time. After failed polls it may have caught up; unless a count is too
-    high for that, the kubelet counts as restarted.
+    high for that, it is begun anew, as with a first poll.
     """
 
     def __init__(self) -> None:
         self._counts: Mapping[ProbeKey, ProbeCounts] | None = None
         self._asked_at: datetime | None = None
         self._has_failed = False
+        self.counted_since: datetime | None = None
+        """From when on no result is missing, None before the first poll."""
 
     @property
     def counted_until(self) -> datetime | None:
@@ -193,6 +195,7 @@ class NodeCounters:
         has_failed, self._has_failed = self._has_failed, False
         self._counts, self._asked_at = counts, asked_at
         if before is None or earliest is None:
+            self.counted_since = asked_at
             for key, now in counts.items():
                 yield CountedTicks(key, now, asked_at, answered_at, is_baseline=True)
             return
@@ -202,14 +205,24 @@ class NodeCounters:
             if key in before
         )
         gap = answered_at - earliest
-        if has_failed and not is_restarted:
-            is_restarted = not any(
+        may_be_restarted = (
+            has_failed
+            and not is_restarted
+            and not any(
                 key in counts and was.total > _most_ticks(gap, periods.get(key))
                 for key, was in before.items()
             )
+        )
+        if is_restarted or may_be_restarted:
+            self.counted_since = answered_at
         for key, now in counts.items():
             was = before.get(key)
-            if was is None or is_restarted:
+            if was is not None and may_be_restarted:
+                # Either way these are all results of the worker that is there now.
+                yield CountedTicks(
+                    key, now, earliest, answered_at, may_lack=True, is_baseline=True
+                )
+            elif was is None or is_restarted:
                 yield CountedTicks(
                     key,
                     now,

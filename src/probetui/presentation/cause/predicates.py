@@ -636,8 +636,8 @@ def _unseen(cause: Cause, words: Words) -> str:
     when = "" if end is None else words.at(end.at)
     if end is not None and end.by is ExitCause.UNCERTAIN:
         return (
-            f"ended{when} with {_code(cause)}, perhaps killed by its probe: the order "
-            "of results between two samples is not known"
+            f"ended{when} with {_code(cause)}, perhaps killed by its probe: not "
+            "each of its results is known, or not their order"
         )
     if end is not None and end.by is ExitCause.UNKNOWN:
         return (
