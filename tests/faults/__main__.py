@@ -24,6 +24,7 @@ from tests.faults.judging import Outcome, broken_in, judged, kinds_of
 from tests.faults.node import run_node_world
 from tests.faults.session import World, run_world
 from tests.faults.shrink import RunWorld, shrink, write_record
+from tests.faults.watch import run_watch_world
 
 _WRITTEN_EACH = timedelta(seconds=30)
 _AHEAD = 4
@@ -40,6 +41,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="one world, with its journal")
     parser.add_argument("--node", action="store_true", help="that of a node")
     parser.add_argument(
+        "--watch", action="store_true", help="that of a cluster that is watched"
+    )
+    parser.add_argument(
         "--shrink", action="store_true", help="leave out the faults that it needs not"
     )
     parser.add_argument(
@@ -48,7 +52,9 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="a file for the report so far")
     args = parser.parse_args()
     if args.seed is not None:
-        run_one = _run_node if args.node else run_world
+        run_one: RunWorld = run_watch_world if args.watch else run_world
+        if args.node:
+            run_one = _run_node
         return (_shrink if args.shrink else _tell)(args.seed, run_one)
     lasts = timedelta(days=1000)
     seeds = range(args.first, args.first + args.seeds)
@@ -158,10 +164,10 @@ def _run_node(seed: int, _: Path, kept: Collection[int] | None = None) -> World:
 def _tell(seed: int, run_one: RunWorld) -> int:
     with TemporaryDirectory() as folder:
         world = run_one(seed, Path(folder))
+        broken = judged(seed).broken if run_one is run_world else broken_in(world)
     for number, life in enumerate(world.lives, 1):
         for entry in life.journal:
             print(f"{number} {entry}")
-    broken = judged(seed).broken
     for rule in broken:
         print(f"seed {seed}, {_commit()}: {rule}")
     return min(len(broken), 1)

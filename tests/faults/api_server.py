@@ -75,6 +75,7 @@ class FaultyServerTransport(httpx2.AsyncBaseTransport):
         counts: how many requests had which fate.
 
     Attributes:
+        api: the server.
         are_kind: every request is prompt.
         is_away: nothing listens at the server's address.
         refusal: what every request is answered.
@@ -90,7 +91,7 @@ class FaultyServerTransport(httpx2.AsyncBaseTransport):
         schedule: Schedule,
         counts: Counter[str],
     ) -> None:
-        self._api = api
+        self.api = api
         self._random = random
         self._clock = clock
         self._schedule = schedule
@@ -159,7 +160,7 @@ class FaultyServerTransport(httpx2.AsyncBaseTransport):
         if self.refusal is not None:
             return self.refusal.response()
         self.on_coming(wanted)
-        answer = await self._api.handle(wanted)
+        answer = await self.api.handle(wanted)
         assert isinstance(answer, HttpResponse | HttpStream)
         if isinstance(answer, HttpResponse):
             self.on_done(wanted, answer)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from probetui.cli.printing import NoteLevel, Notes
 from probetui.cli.session.outputs import _ReportingRecorder
 from probetui.cli.session.recording import make_header
-from probetui.drive.realtime import RealtimeSession
+from probetui.drive.session import Session
 from probetui.engine.inputs import Input
 from probetui.headless.follow import Follower
 from probetui.k8s.pod import Pod
@@ -141,8 +141,10 @@ class RecordedLife:
         disk: where it is.
         config: the kubelet's settings.
         pods: those of the session.
+        observed: it is a life of `watch`.
 
     Attributes:
+        began_at: when it began.
         notes: what was said of it.
         ended: it was closed as at the end of a session.
     """
@@ -153,13 +155,16 @@ class RecordedLife:
         disk: Disk,
         config: KubeletConfig,
         pods: Sequence[Pod],
+        *,
+        observed: bool = False,
     ) -> None:
         self.path = path
         self._clock = disk.clock
         self.file = FaultyFile(path, disk)
         is_packed = path.name.endswith(SUFFIX)
         kind = CompressedRecordWriter if is_packed else RecordWriter
-        context = RecordContext(disk.clock.now(), {pod.uid: pod for pod in pods})
+        self.began_at = disk.clock.now()
+        context = RecordContext(self.began_at, {pod.uid: pod for pod in pods})
         self.recorder = Recorder(kind(self.file, str(path), owned=True), context)
         self.notes: list[str] = []
         notes = Notes(quiet=False, show=lambda _level, text: self.notes.append(text))
@@ -169,9 +174,11 @@ class RecordedLife:
         self.ended = False
         self.sound_until = START
         """Until when everything is to be in the file."""
-        self.recorder.begin(make_header((), "faulty", config, {}, show_secrets=False))
+        self.recorder.begin(
+            make_header((), "faulty", config, {}, show_secrets=False, observed=observed)
+        )
 
-    def follow(self, session: RealtimeSession) -> None:
+    def follow(self, session: Session) -> None:
         """Record the journal of a session."""
         self._session = session
         self.follower = Follower(session, [self._sink], ends_with_pods=False)

@@ -13,12 +13,16 @@ from tests.faults.node import run_node_world
 from tests.faults.rules import broken_rules
 from tests.faults.session import World, run_world
 from tests.faults.sharing import broken_by_sharing
+from tests.faults.watch import run_watch_world
 
 SHARES_EACH = 3
 """Of so many worlds one has an engine that two homes share beside it."""
 
 NODES_EACH = 20
 """Of so many worlds one has a node and its API server beside it."""
+
+WATCHES_EACH, WATCHES_AT = 100, 2
+"""Of so many worlds one has a cluster that is watched beside it."""
 
 
 class Outcome(NamedTuple):
@@ -55,6 +59,11 @@ def judged(seed: int, *, reports: bool = False) -> Outcome:
             broken += [f"node: {rule}" for rule in broken_in(node)]
             world.counts += node.counts
             pod_seconds += node.pod_seconds
+        if seed % WATCHES_EACH == WATCHES_AT:
+            watched = run_watch_world(seed, Path(folder))
+            broken += [f"watch: {rule}" for rule in broken_in(watched)]
+            world.counts += watched.counts
+            pod_seconds += watched.pod_seconds
     if reports:
         world.counts += covered(world)
     return Outcome(seed, broken, world.counts, world.seconds, pod_seconds)

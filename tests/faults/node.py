@@ -11,11 +11,11 @@ import json
 import logging
 import uuid
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from random import Random
-from typing import Any
+from typing import Any, TypeAlias
 
 from probetui.cluster.api_server.failure import ApiFailure
 from probetui.cluster.client import ApiClient
@@ -62,6 +62,8 @@ _ACCESS = ClusterAccess(
     "faults", "default", ApiServerInfo("http://api.test"), UserCredentials()
 )
 _NAMES = ("web", "db", "job", "cache")
+Act: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
+
 _AT_ONCE = DeleteOptions(grace_period_seconds=0)
 
 
@@ -93,7 +95,8 @@ class _Run:
         self.counts_of_restarts: dict[tuple[str, str], int] = {}
         self.node: _Node | None = None
 
-    async def run(self) -> None:
+    def begin(self) -> None:
+        """Make what the world is of."""
         random, world = self.random, self.world
         self.clock = LoopClock()
         self.engine = WatchedFakeEngine(self.clock)
@@ -111,6 +114,11 @@ class _Run:
         self.server.on_coming, self.server.on_done = self._on_coming, self._on_done
         if random.random() < 0.4:  # some
             self.static = (a_pod(a_container("static"), name="static", uid="static"),)
+
+    async def run(self) -> None:
+        """Let things happen, and end it."""
+        self.begin()
+        random = self.random
         node = asyncio.ensure_future(self._keep_node())
         while asyncio.get_running_loop().time() < FAULTY_SECONDS:
             await self._sleep(random.choice((0.05, 0.7, 3, 11, 40)))
@@ -136,6 +144,10 @@ class _Run:
             self._restart_server: 2,
             self._kill: 1,
         }
+        await self.do_one_of(acts)
+
+    async def do_one_of(self, acts: Mapping[Act, int]) -> None:
+        """Let something happen, as often as its weight is."""
         act = self.random.choices(tuple(acts), weights=tuple(acts.values()))[0]
         what = act.__name__.strip("_").replace("_", " ")
         if self.world.schedule.allows(what, self.clock.now()):
@@ -458,6 +470,11 @@ class _Node:
         """End it wherever it is, as SIGKILL does."""
         if self._task is not None:
             self._task.cancel()
+
+    async def has_ended(self) -> None:
+        """Wait until it has ended."""
+        if self._task is not None:
+            await asyncio.wait({self._task})
 
     async def end(self) -> None:
         """End it as a user does."""

@@ -76,13 +76,17 @@ _HOOK = ExecAction(("drain",))
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """One run of probetui: all inputs of its engine, its journal, maybe its record."""
+    """One run of probetui: all inputs of its engine, its journal, maybe its record.
+
+    One that `is_observed` is of `watch`: its inputs are what was seen, as JSON.
+    """
 
     config: KubeletConfig
     started_at: datetime
     inputs: Sequence[tuple[Input | None, datetime]]
     journal: Sequence[JournalEntry]
     record: RecordedLife | None
+    is_observed: bool = False
 
 
 @dataclass(slots=True)

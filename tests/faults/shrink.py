@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from probetui.cli.session.recording import make_header
+from probetui.cluster.observe.inputs import ObservedInputDecoder
+from probetui.cluster.observe.observation import ClusterObservation
 from probetui.engine.engine import Engine
+from probetui.kubelet.journal import JournalEntry
 from probetui.record.format import RecordContext
 from probetui.record.writer import Recorder, RecordWriter
 from tests.faults.session import Life, World, run_world
@@ -80,11 +84,43 @@ def write_record(life: Life, world: World, path: Path) -> None:
     """Write the record of a life, whatever became of its own, on a sound disk."""
     context = RecordContext(life.started_at, {pod.uid: pod for pod in world.pods})
     recorder = Recorder(RecordWriter.open(path), context)
-    recorder.begin(make_header((), "faulty", life.config, {}, show_secrets=False))
-    engine, count, now = Engine(life.config, life.started_at), 0, life.started_at
+    header = make_header(
+        (),
+        "faulty",
+        life.config,
+        {},
+        show_secrets=False,
+        observed=life.is_observed,
+    )
+    recorder.begin(header)
+    run_on = _watch_on if life.is_observed else _decide_on
+    submit, count, now = run_on(life), 0, life.started_at
     for item, now in life.inputs:  # the last one is used
         recorder.note_input(item, now, count)
-        turn = engine.advance(now) if item is None else engine.submit(item, now)
-        recorder.consume(turn.entries)
-        count += len(turn.entries)
+        entries = submit(item, now)
+        recorder.consume(entries)
+        count += len(entries)
     recorder.end("left", 0, now)
+
+
+_Submit: TypeAlias = Callable[[Any, datetime], Sequence[JournalEntry]]
+
+
+def _decide_on(life: Life) -> _Submit:
+    engine = Engine(life.config, life.started_at)
+
+    def submit(item: Any, now: datetime) -> Sequence[JournalEntry]:
+        turn = engine.advance(now) if item is None else engine.submit(item, now)
+        return turn.entries
+
+    return submit
+
+
+def _watch_on(life: Life) -> _Submit:
+    observation, decoder = ClusterObservation(life.started_at), ObservedInputDecoder()
+
+    def submit(item: Any, now: datetime) -> Sequence[JournalEntry]:
+        observation.submit(None if item is None else decoder.decode(item), now)
+        return observation.take_entries()
+
+    return submit

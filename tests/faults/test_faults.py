@@ -16,8 +16,9 @@ from tests.faults.judging import broken_in, judged
 from tests.faults.node import run_node_world
 from tests.faults.session import World, run_world
 from tests.faults.shrink import _least, shrink, write_record
+from tests.faults.watch import run_watch_world
 
-FIRST, SEEDS = 20_000, 800
+FIRST, SEEDS = 20_000, 700
 """As many worlds take less than two minutes on two cores."""
 
 
@@ -57,6 +58,20 @@ def test_the_world_of_a_node_breaks_no_rule(seed: int) -> None:
     assert broken_in(run_node_world(seed)) == []
 
 
+@pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(7, id="a kill that is told of after the next start"),
+        pytest.param(14, id="a clock that is an hour behind, from the first list on"),
+        pytest.param(8, id="a deletion by a clock that is ahead"),
+    ],
+)
+def test_the_world_of_a_watched_cluster_breaks_no_rule(
+    seed: int, tmp_path: Path
+) -> None:
+    assert broken_in(run_watch_world(seed, tmp_path)) == []
+
+
 def test_a_world_is_the_same_each_time(tmp_path: Path) -> None:
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
@@ -67,6 +82,9 @@ def test_a_world_is_the_same_each_time(tmp_path: Path) -> None:
         life.journal[:] for life in other.lives
     ]
     assert run_node_world(7).counts == run_node_world(7).counts
+    (tmp_path / "seen").mkdir()
+    watched = [run_watch_world(3, tmp_path / name) for name in ("one", "seen")]
+    assert watched[0].counts == watched[1].counts
 
 
 def test_of_a_schedule_is_left_what_a_break_needs() -> None:
