@@ -58,6 +58,22 @@ class LinesSource:
             self.left += 1
 
 
+class Burst:
+    """A `LogSource` of a container that prints many lines at once, and ends."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.opened: list[int] = []
+
+    async def follow_logs(
+        self, container_id: ContainerID, *, tail: int, follow: bool
+    ) -> AsyncIterator[LogLine]:
+        is_first = not self.opened
+        self.opened.append(tail)
+        for number in range(0 if is_first else self.count - tail, self.count):
+            yield LogLine(None, f"line {number}")
+
+
 class SilentSource:
     """A `LogSource` that yields no line."""
 
@@ -191,6 +207,22 @@ async def test_a_flood_is_skipped_and_read_from_its_end() -> None:
     assert source.left == 1
     assert list(tail.skips) == [logs.LINES_AT_ONCE * (logs.PATIENCE + 1)]
     reading.cancel()
+    tail.close()
+
+
+async def test_lines_that_are_known_are_not_told_again_after_a_flood() -> None:
+    source, tail = Burst(logs.LINES_AT_ONCE * (logs.PATIENCE + 1) + 100), a_tail()
+    clock = FakeClock()
+    reading = asyncio.ensure_future(read_log(source, tail, clock))
+
+    while not reading.done():
+        await clock.advance(logs.PAUSE)
+    told = [line.text for line in tail.lines]
+
+    assert source.opened == [logs.FIRST_LINES, logs.LINES_AT_ONCE]
+    assert len(set(told)) == len(told)
+    assert told[-1] == f"line {source.count - 1}"
+    assert list(tail.skips) == []
     tail.close()
 
 

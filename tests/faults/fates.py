@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from datetime import datetime, timedelta
 from enum import StrEnum
 from random import Random
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from probetui.errors import ContainerRuntimeError
 from tests.fakes import FakeClock
@@ -124,6 +124,23 @@ class Fates:
         await self._restarted.wait()
         raise ContainerRuntimeError("connection reset by peer", unreachable=True)
 
+    async def or_restarted(self, waiting: Coroutine[Any, Any, T]) -> T:
+        """Wait for something, at most until the daemon is started again.
+
+        Raises:
+            ContainerRuntimeError: it was.
+        """
+        restarted = asyncio.ensure_future(self._restarted.wait())
+        task = asyncio.ensure_future(waiting)
+        try:
+            await asyncio.wait([restarted, task], return_when=asyncio.FIRST_COMPLETED)
+            if restarted.done():
+                raise ContainerRuntimeError("connection reset", unreachable=True)
+            return task.result()
+        finally:
+            restarted.cancel()
+            task.cancel()
+
     def _draw(self, name: str) -> Fate:
         fate = self._random.choices(list(Fate), [self.weights[fate] for fate in Fate])[
             0
@@ -140,14 +157,7 @@ class Fates:
             ContainerRuntimeError: it was.
         """
         delay = timedelta(seconds=self._random.choice(_DELAYS))
-        restarted = asyncio.ensure_future(self._restarted.wait())
-        passed = asyncio.ensure_future(
-            self._clock.sleep_until(self._clock.now() + delay)
-        )
-        try:
-            await asyncio.wait([restarted, passed], return_when=asyncio.FIRST_COMPLETED)
-            if restarted.done():
-                raise ContainerRuntimeError("connection reset", unreachable=True)
-        finally:
-            restarted.cancel()
-            passed.cancel()
+        await self.or_restarted(self._sleep(delay))
+
+    async def _sleep(self, delay: timedelta) -> None:
+        await self._clock.sleep_until(self._clock.now() + delay)

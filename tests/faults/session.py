@@ -31,7 +31,7 @@ from probetui.debugger.scope import ALL_PROBES, Scope
 from probetui.drive.executor import Executor
 from probetui.drive.realtime import RealtimeSession
 from probetui.engine.engine import Engine
-from probetui.engine.inputs import AddPod, Command, Input
+from probetui.engine.inputs import AddPod, Command, Input, LastOutputRead
 from probetui.k8s.pod import Container, Pod, RestartPolicy
 from probetui.k8s.probe import ExecAction, Probe, ProbeKey, ProbeType
 from probetui.kubelet.config import KubeletConfig
@@ -48,6 +48,7 @@ from tests.faults.world import (
     FaultyRuntime,
     JumpingClock,
     LoopClock,
+    Talk,
     WatchedFakeEngine,
     a_life,
     an_image,
@@ -56,6 +57,9 @@ from tests.virtual_loop import run_in_virtual_time
 
 FAULTY_SECONDS = 300
 """After so long calls go well, and the session is ended."""
+
+LOGS_EACH, LOGS_AT = 8, 1
+"""Of the worlds of so many seeds one has containers that print, and logs that fail."""
 
 JUMPS_EACH, JUMPS_AT = 7, 4
 """Of the worlds of so many seeds one has clocks that jump."""
@@ -138,6 +142,8 @@ class _Run:
         # What is drawn for the disk changes nothing else of a seed.
         self.random_of_disk = Random(f"disk {world.seed}")
         self.random_of_clock = Random(f"clock {world.seed}")
+        self.random_of_logs = Random(f"logs {world.seed}")
+        self.talk: Talk | None = None
         self.jumps = world.seed % JUMPS_EACH == JUMPS_AT
         self.pace = 1
         if world.seed >= PACED_FROM:
@@ -166,12 +172,21 @@ class _Run:
             keeps_evidence=random.random() < 0.5,  # half of them
             polls_runtime=random.random() < 0.5,  # half of them
         )
+        if world.seed % LOGS_EACH == LOGS_AT:
+            fates = Fates(self.random_of_logs, self.clock, world.schedule)
+            self.talk = Talk(self.random_of_logs, self.engine, fates)
         self._begin()
+        talking = None
+        if self.talk is not None:
+            talking = asyncio.ensure_future(self.talk.go_on(lambda: self.session))
         while asyncio.get_running_loop().time() < FAULTY_SECONDS * self.pace:
             await asyncio.sleep(random.choice((0.05, 0.7, 3, 11 * self.pace)))
             await self._happen()
             if isinstance(self.clock, JumpingClock):
                 self._jump(self.clock)
+        if talking is not None:
+            talking.cancel()
+            await asyncio.wait({talking})
         await self._end()
 
     # -- what happens
@@ -223,13 +238,17 @@ class _Run:
                 pass
 
     async def _restart_daemon(self) -> None:
-        self.fates.away = "connection refused"
+        all_fates = [self.fates] + ([] if self.talk is None else [self.talk.fates])
+        for fates in all_fates:
+            fates.away = "connection refused"
         if self.random.random() < 0.3:  # live restore is off
             self.engine.lose_all()
-        self.fates.restart()
+        for fates in all_fates:
+            fates.restart()
         self.engine.notify_watchers()
         await asyncio.sleep(self.random.choice((0.2, 4, 25)))
-        self.fates.away = ""
+        for fates in all_fates:
+            fates.away = ""
 
     def _command(self) -> Command:
         random = self.random
@@ -278,7 +297,12 @@ class _Run:
             record.on_input(item, at)
 
         self.prober = FaultyProber(self.engine, self.random, self.clock)
-        self.runtime = runtime = FaultyRuntime(self.engine, self.fates, self.clock)
+        self.runtime = runtime = FaultyRuntime(
+            self.engine,
+            self.fates,
+            self.clock,
+            None if self.talk is None else self.talk.fates,
+        )
         hooks = FaultyHooks(self.clock, self.random)
         self.session = RealtimeSession(
             Engine(self.config, now),
@@ -300,6 +324,8 @@ class _Run:
     async def _kill(self) -> None:
         """End probetui wherever it is, as SIGKILL does; nothing is tidied up."""
         self.record.kill()
+        if self.talk is not None:
+            self.talk.end(is_over=False)
         self.task.cancel()
         with suppress(asyncio.CancelledError):
             await self.task
@@ -317,6 +343,7 @@ class _Run:
         if not await self.session.shutdown():
             # As for a hook that takes longer than the grace period.
             self.world.counts["pods that did not end in time"] += 1
+        await self._end_talk()
         self.session.stop()
         await self.task
         self.record.end()
@@ -330,6 +357,22 @@ class _Run:
             names = ", ".join(sorted(str(task.get_coro()) for task in others))
             self.world.broken.append(f"still running: {names}")
         for (name, fate), count in self.fates.counts.items():
+            self.world.counts[f"{name}: {fate}"] += count
+
+    async def _end_talk(self) -> None:
+        """Check what was read of logs, and what was kept of each that has ended."""
+        if (talk := self.talk) is None:
+            return
+        talk.fates.are_kind = True
+        talk.fates.restart()
+        await asyncio.sleep(30)  # a reader of a flood takes its time
+        talk.end(is_over=not self.engine.containers)
+        for life in self.world.lives:
+            for item, _ in life.inputs:
+                if isinstance(item, LastOutputRead):
+                    talk.check_last_output(item)
+        self.world.broken += talk.broken
+        for (name, fate), count in talk.fates.counts.items():
             self.world.counts[f"{name}: {fate}"] += count
 
     def _failure(self) -> object:

@@ -39,6 +39,7 @@ FIRST, SEEDS = 20_000, 700
         pytest.param(20466, id="a label that somebody copied before the answer"),
         pytest.param(300, id="a lease of which the daemon did not tell"),
         pytest.param(100, id="a compressed record whose end was not written"),
+        pytest.param(9, id="a flood whose end was told twice"),
     ],
 )
 def test_a_world_of_faults_breaks_no_rule(seed: int) -> None:

@@ -6,18 +6,24 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import pairwise
 from random import Random
 from typing import TypeVar
 
 from msgspec.structs import replace
 
 from probetui.drive.clocks import LONGEST_SLEEP_SECONDS
+from probetui.drive.logs import LAST_LINES, LINES_KEPT, LogState, LogTail
+from probetui.drive.session import SupportsLogs
+from probetui.engine.inputs import LastOutputRead
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.runtime import (
     ContainerID,
+    LogLine,
     RuntimeCondition,
     RuntimeContainerStatus,
     RuntimePodStatus,
+    RuntimeState,
     SandboxStatus,
 )
 from probetui.kubelet.effects import (
@@ -154,11 +160,18 @@ class WatchedFakeEngine(FakeEngine):
 
 
 class FaultyRuntime(FakeRuntime):
-    """A runtime whose calls have fates."""
+    """A runtime whose calls have fates, those of logs if they are given."""
 
-    def __init__(self, engine: FakeEngine, fates: Fates, clock: LoopClock) -> None:
+    def __init__(
+        self,
+        engine: FakeEngine,
+        fates: Fates,
+        clock: LoopClock,
+        fates_of_logs: Fates | None = None,
+    ) -> None:
         super().__init__(engine)
         self._fates = fates
+        self._fates_of_logs = fates_of_logs
         self._own_clock = clock
         jumps = isinstance(clock, JumpingClock)
         self._daemon_clock = DaemonClock(clock, self._ask if jumps else None)
@@ -285,6 +298,32 @@ class FaultyRuntime(FakeRuntime):
         )
         return None if status is None else await self._converted(status)
 
+    async def follow_logs(
+        self, container_id: ContainerID, *, tail: int, follow: bool
+    ) -> AsyncIterator[LogLine]:
+        """Yield a log that may be refused, and is cut when the daemon starts again."""
+        if (fates := self._fates_of_logs) is None:
+            kind = super().follow_logs(container_id, tail=tail, follow=follow)
+            async for line in kind:
+                yield line
+            return
+        container = await fates.decide("follow_logs", partial(self._find, container_id))
+        seen = max(0, len(container.lines) - tail)
+        is_over = False
+        while not is_over:
+            # Asked before reading: then all output is there.
+            is_over = not follow or container.state is RuntimeState.EXITED
+            for line in container.lines[seen:]:
+                if fates.away:
+                    raise ContainerRuntimeError(fates.away, unreachable=True)
+                yield line
+                seen += 1
+            if not is_over and len(container.lines) == seen:
+                await fates.or_restarted(self._change(container))
+
+    async def _find(self, container_id: ContainerID) -> FakeContainer:
+        return self._container(container_id)
+
     async def watch(self) -> AsyncIterator[None]:
         """Yield after changes; a daemon that starts again breaks the stream."""
         async for _ in super().watch():
@@ -377,3 +416,87 @@ def an_image(random: Random) -> Image:
         pull_takes=timedelta(seconds=random.choice((0, 2, 20))),
         pull_error=random.choice(("", "", "", "no such host")),
     )
+
+
+class Talk:
+    """What containers print, and who reads it: panes that are opened and closed.
+
+    Lines are numbered, so that each that is lost or told twice is seen.
+
+    Args:
+        random: what all is drawn from.
+        engine: has the containers.
+        fates: those of the calls that follow a log.
+    """
+
+    def __init__(self, random: Random, engine: FakeEngine, fates: Fates) -> None:
+        self._random = random
+        self._engine = engine
+        self.fates = fates
+        self._containers: dict[ContainerID, FakeContainer] = {}
+        self._tails: list[LogTail] = []
+        self.broken: list[str] = []
+
+    async def go_on(self, session: Callable[[], SupportsLogs]) -> None:
+        """Print and read, until it is cancelled."""
+        random = self._random
+        while True:
+            await asyncio.sleep(random.choice((0.1, 1, 1, 7)))
+            self._containers |= self._engine.containers
+            if not self._engine.containers:
+                continue
+            container = random.choice([*self._engine.containers.values()])
+            is_read = any(
+                tail.container_id == container.container_id
+                and tail.state is LogState.READING
+                for tail in self._tails
+            )
+            # A flood is skipped by who reads it, from some 20,500 lines on.
+            counts = (1, 30, 3_000, random.randrange(20_500, 21_500))
+            count = random.choices(counts, (80, 10, 3, 30 * is_read))[0]
+            for _ in range(count):
+                self._engine.print(container, str(len(container.lines)))
+            if random.random() < 0.2:  # some
+                tail = session().follow_logs(container.container_id, lambda: None)
+                self._tails.append(tail)
+            if self._tails and random.random() < 0.1:  # some
+                tail = self._tails.pop(random.randrange(len(self._tails)))
+                self._check(tail)
+                tail.close()
+
+    def end(self, *, is_over: bool) -> None:
+        """Check what is open; `is_over` that each container has ended."""
+        for tail in self._tails:
+            self._check(tail)
+            if is_over and tail.state is LogState.READING:
+                self.broken.append(f"{tail.container_id} ended, and its log is read on")
+            tail.close()
+        self._tails.clear()
+
+    def check_last_output(self, read: LastOutputRead) -> None:
+        """Check what was kept of an instance that has ended."""
+        container = self._containers.get(read.container_id)
+        if container is None or read.lines is None:
+            return
+        numbers = [line.text for line in read.lines]
+        last = [line.text for line in container.lines[-LAST_LINES:]]
+        if numbers != last:
+            self.broken.append(f"of {read.container_id} is kept {numbers}, not {last}")
+
+    def _check(self, tail: LogTail) -> None:
+        numbers = [int(line.text) for line in tail.lines]
+        name = f"log of {tail.container_id}"
+        for place, (before, after) in enumerate(pairwise(numbers), tail.dropped + 1):
+            is_said = place in tail.skips
+            if after <= before or is_said is (after == before + 1):
+                self.broken.append(f"{name}: {after} comes after {before}, {is_said}")
+        if len(numbers) > LINES_KEPT:
+            self.broken.append(f"{name}: {len(numbers)} lines are kept")
+        if tail.state is LogState.REFUSED and not tail.problem:
+            self.broken.append(f"{name} is refused without a cause")
+        container = self._containers[tail.container_id]
+        is_whole = tail.state is LogState.ENDED
+        if is_whole and container.runs():
+            self.broken.append(f"{name} has ended, and its container runs")
+        if is_whole and container.lines and numbers[-1:] != [len(container.lines) - 1]:
+            self.broken.append(f"{name} ends with {numbers[-1:]}, not the last line")

@@ -150,10 +150,9 @@ class LogTail:
 async def read_log(source: LogSource, tail: LogTail, clock: Clock) -> None:
     """Read a container's log to its end, into `tail`."""
     try:
-        count = FIRST_LINES
-        while await _falls_behind(source, tail, clock, count):
-            tail.skip()
-            count = LINES_AT_ONCE
+        seam, count = _Seam(tail, ()), FIRST_LINES
+        while await _falls_behind(source, seam, clock, count):
+            seam, count = _Seam(tail, tail.lines[-LINES_AT_ONCE:]), LINES_AT_ONCE
     except ContainerRuntimeError as error:
         tail.finish(LogState.REFUSED, str(error))
     else:
@@ -205,30 +204,76 @@ def _as_bytes(text: str) -> bytes:
     return text.encode(errors="surrogateescape")
 
 
+class _Seam:
+    """Where a log that is opened again goes on, and whether lines are missing there.
+
+    Args:
+        tail: takes the lines.
+        known: the last ones that it has, of which the first ones may be repetitions.
+    """
+
+    def __init__(self, tail: LogTail, known: Sequence[LogLine]) -> None:
+        self.tail = tail
+        self._known = tuple(known)
+        self._begins = list(range(len(self._known)))
+        self._held: list[LogLine] = []
+        self._repeated = 0
+
+    def add(self, line: LogLine) -> None:
+        """Add a line, unless it is, or may be, one that is known."""
+        if not self._known:
+            self.tail.add(line)
+            return
+        number, known = len(self._held), self._known
+        self._held.append(line)
+        self._begins = [
+            begin
+            for begin in self._begins
+            if begin + number < len(known) and known[begin + number] == line
+        ]
+        if any(begin + number + 1 == len(known) for begin in self._begins):
+            self._repeated = number + 1
+        # The longest repetition counts: a program may print the same again and again.
+        if not self._begins or self._begins[0] + number + 1 == len(known):
+            self.close()
+
+    def close(self) -> None:
+        """Add what was held back and is not known."""
+        if self._known and not self._repeated:
+            self.tail.skip()
+        self._known = ()
+        for line in self._held[self._repeated :]:
+            self.tail.add(line)
+        self._held.clear()
+
+
 async def _falls_behind(
-    source: LogSource, tail: LogTail, clock: Clock, count: int
+    source: LogSource, seam: _Seam, clock: Clock, count: int
 ) -> bool:
     """Follow a log from its last `count` lines; True if the container outpaces it.
 
     False once it has ended.
     """
-    lines = source.follow_logs(tail.container_id, tail=count, follow=True)
+    lines = source.follow_logs(seam.tail.container_id, tail=count, follow=True)
     closing = aclosing(lines) if isinstance(lines, AsyncGenerator) else nullcontext()
     taken = full = 0
     ends_at = clock.now() + PAUSE
-    async with closing:
-        async for line in lines:
-            tail.add(line)
-            taken += 1
-            if taken < LINES_AT_ONCE:
-                continue
-            is_early = clock.now() < ends_at
-            full = full + 1 if is_early else 0
-            if full > PATIENCE:
-                return True
-            # Also yields to the loop if lines never have to be awaited.
-            await clock.sleep_until(ends_at)
-            taken, ends_at = 0, clock.now() + PAUSE
+    try:
+        async with closing:
+            async for line in lines:
+                seam.add(line)
+                taken += 1
+                if taken < LINES_AT_ONCE:
+                    continue
+                is_early = clock.now() < ends_at
+                full = full + 1 if is_early else 0
+                if full > PATIENCE:
+                    return True
+                # Also yields to the loop if lines never have to be awaited.
+                await clock.sleep_until(ends_at)
+                taken, ends_at = 0, clock.now() + PAUSE
+    finally:
+        seam.close()
     return False
 
 
