@@ -332,6 +332,9 @@ def test_the_kubelet_expands_nothing_in_a_hook(name: str, word: str) -> None:
         pytest.param("exec a; b", "a", id="semicolon"),
         pytest.param("set -e\nexec a \\\n -x\nb", "a", id="lines"),
         pytest.param("exec 'a b' || c", "a b", id="or"),
+        pytest.param("exec X; b", "X", id="a letter"),
+        pytest.param("exec 3 X; b", "3", id="a number"),
+        pytest.param("exec a; X", "a", id="before a letter"),
         pytest.param("exec a", None, id="at the end"),
         pytest.param("a && exec b\n", None, id="last of two"),
         pytest.param("exec a;\n", None, id="empty line after it"),
@@ -887,4 +890,22 @@ def test_what_the_end_of_a_sidecars_probe_means_is_said() -> None:
                 " (mended in 1.33.6 and 1.34.2, k/k#132826)"
             ),
         ),
+    ]
+
+
+def test_a_port_of_two_protocols_is_told_with_both() -> None:
+    probe = Probe(TCPSocketAction("dns"), timeout_seconds=2)
+    ports = (
+        ContainerPort(53, "dns", protocol="UDP"),
+        ContainerPort(53, "dns", protocol="SCTP"),
+    )
+
+    assert worded(a_pod(replace(with_liveness(probe), ports=(*PORTS, *ports)))) == [
+        (
+            "livenessProbe.tcpSocket.port",
+            (
+                "is dns, which is declared as SCTP, UDP: a probe connects by TCP, and "
+                "nothing answers there"
+            ),
+        )
     ]

@@ -85,12 +85,13 @@ def test_a_headless_service_has_no_name_without_endpoints() -> None:
     assert found(pod, services=(published,)) == []
 
 
-def test_a_variable_is_read() -> None:
-    pod = a_waiting_pod(
-        "sh", "-c", "until nc -z $HOST 80; do :; done", env=(EnvVar("HOST", "web"),)
-    )
+@pytest.mark.parametrize("name", ["$HOST", "${HOST}", "$(HOST)"])
+def test_a_variable_is_read(name: str) -> None:
+    script = f"until nc -z {name} 80; do :; done"
+    pod = a_waiting_pod("sh", "-c", script, env=(EnvVar("HOST", "web"),))
 
     assert len(found(pod)) == 1
+    assert found(a_waiting_pod("sh", "-c", script)) == []
 
 
 def test_an_image_that_is_named_after_what_it_does() -> None:

@@ -134,6 +134,15 @@ def test_a_probe_over_the_network(handler: ProbeHandler | None, words: str) -> N
     assert command(handler) == words
 
 
+@pytest.mark.parametrize(
+    ("mode", "option"), [("TLS", "-insecure"), ("Plaintext", "-plaintext")]
+)
+def test_grpc_is_asked_as_the_kubelet_asks(mode: str, option: str) -> None:
+    assert command(GRPCAction(9000, mode=mode)) == (
+        f"grpcurl {option} -max-time 2 10.0.0.2:9000 grpc.health.v1.Health/Check"
+    )
+
+
 def test_a_service_of_any_name_is_quoted_as_json_and_for_the_shell() -> None:
     words = shlex.split(command(GRPCAction(9000, "a\"b'c")))
 

@@ -23,6 +23,8 @@ from probetui.analysis.lanes import (
     Lanes,
     ProbeLane,
     TimedRun,
+    fitting_cell_seconds,
+    instant,
     worst,
 )
 from probetui.engine.snapshot import Snapshot
@@ -142,6 +144,23 @@ def test_what_began_before_the_axis_is_seen_on_it() -> None:
     assert line == "-----1  "
 
 
+@pytest.mark.parametrize(
+    ("span", "width", "cell"),
+    [
+        pytest.param(1, 40, 0.5, id="the shortest"),
+        pytest.param(15, 40, 0.5, id="just in"),
+        pytest.param(15.1, 40, 1.0, id="no longer"),
+        pytest.param(3_000, 40, 300.0, id="an hour"),
+        pytest.param(1e9, 40, 1800.0, id="longer than any"),
+        pytest.param(2, 1, 2.0, id="one cell"),
+    ],
+)
+def test_a_session_has_the_shortest_cells_in_which_it_fits(
+    span: float, width: int, cell: float
+) -> None:
+    assert fitting_cell_seconds(span, width) == cell
+
+
 def test_a_cell_ends_where_the_next_one_begins_and_no_later_than_now() -> None:
     axis = LaneAxis.around(NOW, 5, WIDTH)
 
@@ -149,6 +168,7 @@ def test_a_cell_ends_where_the_next_one_begins_and_no_later_than_now() -> None:
     assert axis.end_of(axis.now_index) == NOW
     assert axis.end_of(WIDTH - 1) == NOW
     assert axis.end == axis.begin(WIDTH)
+    assert instant(axis.now) == NOW
     assert axis.index(axis.end) == WIDTH
 
 

@@ -145,7 +145,7 @@ def diff_workloads(
     """Compare the containers of workloads, in the order of the new ones.
 
     Workloads are the same by namespace, kind and name, and containers by name. The only
-    one that is left over on each side is taken as renamed, if they share a container.
+    one that is left over on each side is taken as renamed.
     """
     pairs = _pair_workloads(old, new)
     return [
@@ -166,7 +166,7 @@ def _pair_workloads(
     gone = [workload for key, workload in before.items() if key not in after]
     come = [workload for key, workload in after.items() if key not in before]
     renamed: Mapping[str, WorkloadPod] = {}
-    if len(gone) == len(come) == 1 and _names(gone[0]) & _names(come[0]):
+    if len(gone) == len(come) == 1:
         renamed = {_identity(come[0]): gone.pop()}
     for key, workload in after.items():
         yield before.get(key) or renamed.get(key), workload
@@ -176,10 +176,6 @@ def _pair_workloads(
 
 def _identity(workload: WorkloadPod) -> str:
     return f"{workload.pod.namespace}/{workload.kind}/{workload.name}"
-
-
-def _names(workload: WorkloadPod) -> set[str]:
-    return set(workload.pod.container_names())
 
 
 def _diff_containers(

@@ -29,7 +29,14 @@ from probetui.kubelet.effects import (
     RunPodSandbox,
     StartContainer,
 )
-from probetui.kubelet.journal import Gate, StatusEntry, TickEntry
+from probetui.kubelet.journal import (
+    EventEntry,
+    Gate,
+    HookEntry,
+    JournalEntry,
+    StatusEntry,
+    TickEntry,
+)
 from tests.analysis.causes.bench import STUBBORN, CauseBench, exits, kinds, takes
 from tests.builders import a_container, a_pod, a_probe, at
 from tests.drive.engine_bench import ERRS, FAILS, SUCCEEDS, always, probing
@@ -624,3 +631,23 @@ def _without_readiness(status: PodStatus) -> PodStatus:
             for own in statuses
         ),
     )
+
+
+def test_a_hook_of_an_old_record_is_over_once_the_next_container_is_created() -> None:
+    first = a_container("first", post_start=HOOK)
+    bench = CauseBench(a_pod(first, a_container()))
+    bench.run_until(20)
+    known = [
+        entry
+        for entry in bench.journal
+        if not isinstance(entry, EventEntry | HookEntry | StatusEntry)
+    ]
+
+    def kind(entries: list[JournalEntry]) -> Kind:
+        past = SessionHistory(entries)
+        past.add_entries(entries, 0)
+        return explain(bench.pod, first, past, at(20), bench.rules).now.kind
+
+    alone = [entry for entry in known if getattr(entry, "container_name", "") != "app"]
+    assert kind(alone) is Kind.POST_START_HOOK_RUNNING
+    assert kind(known) is not Kind.POST_START_HOOK_RUNNING

@@ -649,3 +649,30 @@ def test_every_kind_of_probe_failure_has_a_clause() -> None:
 
 def test_what_is_foreign_is_made_harmless() -> None:
     assert "\x1b" not in said(a_failure(answered(503, "\x1b[2Jboo"), HTTP))[1]
+
+
+def test_a_status_is_that_of_the_answer_where_the_text_says_none() -> None:
+    failure = a_failure(Attempt(FAILURE, "", http=HTTPAnswer(503)), HTTP)
+
+    assert failure is not None
+    assert (failure.kind, failure.name) == (K.HTTP_STATUS, "503")
+
+
+def test_without_a_scheme_the_first_request_is_by_http() -> None:
+    handler = HTTPGetAction(8080, scheme="")
+
+    failure = a_failure(Attempt(FAILURE, f"{GET}EOF"), handler)
+
+    assert failure is not None
+    assert failure.kind is K.CONNECTION_RESET
+
+
+def test_a_port_of_two_protocols_is_told_with_both() -> None:
+    ports = tuple(
+        ContainerPort(8080, "dns", protocol=protocol) for protocol in ("UDP", "SCTP")
+    )
+
+    failure = a_failure(refused(), TCP, container=a_container(ports=ports))
+
+    assert failure is not None
+    assert failure.name == "8080 is declared as SCTP, UDP"
