@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from probetui.analysis.causes.answer import explain
+from probetui.analysis.causes.answer import cause_of, explain
+from probetui.analysis.causes.case import WhyCase
 from probetui.analysis.causes.kinds import CauseKind as Kind
-from probetui.analysis.container_history import SessionHistory
+from probetui.analysis.container_history import (
+    FAILED_POST_START,
+    FAILED_PRE_STOP,
+    SessionHistory,
+)
 from probetui.analysis.next_failure import OutlookCondition, OutlookEvent
 from probetui.debugger.commands import KillContainer, MuteProbes
 from probetui.debugger.scope import ALL_PROBES
@@ -18,8 +24,10 @@ from probetui.drive.scenario.behavior import ProbeAnswer
 from probetui.drive.session_journal import JournalLimits, SessionJournal
 from probetui.engine.inputs import DeletePod, ProbeStillRuns
 from probetui.k8s.environment import ConfigMapKeyRef
+from probetui.k8s.event import Event, EventType
 from probetui.k8s.pod import Container, EnvVar, PullPolicy, RestartPolicy
 from probetui.k8s.probe import ExecAction, ProbeType, SleepAction
+from probetui.k8s.runtime import ContainerID
 from probetui.k8s.status import PodStatus, Running
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import (
@@ -30,13 +38,16 @@ from probetui.kubelet.effects import (
     StartContainer,
 )
 from probetui.kubelet.journal import (
+    ContainerEntry,
     EventEntry,
     Gate,
     HookEntry,
     JournalEntry,
+    LifecycleStep,
     StatusEntry,
     TickEntry,
 )
+from probetui.kubelet_rules import rules_of
 from tests.analysis.causes.bench import STUBBORN, CauseBench, exits, kinds, takes
 from tests.builders import a_container, a_pod, a_probe, at
 from tests.drive.engine_bench import ERRS, FAILS, SUCCEEDS, always, probing
@@ -189,6 +200,8 @@ class TestNeverCreated:
             Kind.EXITED,
         ]
         assert answer.outlook is None
+        bench.send(DeletePod(pod.uid))
+        assert bench.chain(60) == [Kind.POD_ENDED_FIRST]
 
 
 class TestUp:
@@ -445,10 +458,10 @@ class TestDeletion:
         bench.run_until(5)
         bench.send(DeletePod(pod.uid))
 
-        sleeps, ignores = bench.chain(8), bench.chain(10)
+        sleeps, over, ignores = bench.chain(8), bench.chain(9), bench.chain(10)
 
         assert sleeps == [Kind.PRE_STOP_HOOK_RUNNING, Kind.KILLED_BY_DELETION]
-        assert ignores == [Kind.SIGTERM_IGNORED, Kind.KILLED_BY_DELETION]
+        assert ignores == over == [Kind.SIGTERM_IGNORED, Kind.KILLED_BY_DELETION]
 
     def test_a_hook_that_sleeps_for_longer_than_the_grace_period_is_cut_off(
         self,
@@ -496,11 +509,16 @@ class TestDeletion:
         bench.run_until(10)
         bench.send(DeletePod(pod.uid))
 
-        assert bench.chain(20, "proxy") == [
+        answer = bench.answer(20, "proxy")
+
+        assert kinds(answer) == [
             Kind.SIDECAR_STOPS_LATER,
             Kind.SIGTERM_IGNORED,
             Kind.KILLED_BY_DELETION,
         ]
+        assert answer.now.since == at(10)
+        assert answer.now.subject.name == "app"
+        assert answer.now.evidence.until == at(40)
 
     def test_of_a_deleted_pod_it_is_told_why_it_was_not_well(self) -> None:
         pod = a_pod(a_container(readiness_probe=EVERY_SECOND))
@@ -643,7 +661,7 @@ def test_a_hook_of_an_old_record_is_over_once_the_next_container_is_created() ->
         if not isinstance(entry, EventEntry | HookEntry | StatusEntry)
     ]
 
-    def kind(entries: list[JournalEntry]) -> Kind:
+    def kind(entries: Sequence[JournalEntry]) -> Kind:
         past = SessionHistory(entries)
         past.add_entries(entries, 0)
         return explain(bench.pod, first, past, at(20), bench.rules).now.kind
@@ -651,3 +669,47 @@ def test_a_hook_of_an_old_record_is_over_once_the_next_container_is_created() ->
     alone = [entry for entry in known if getattr(entry, "container_name", "") != "app"]
     assert kind(alone) is Kind.POST_START_HOOK_RUNNING
     assert kind(known) is not Kind.POST_START_HOOK_RUNNING
+
+
+def test_what_is_said_of_a_hook_is_of_its_own_instance() -> None:
+    first, second = ContainerID("sim://1"), ContainerID("sim://2")
+
+    def step(seconds: float, container_id: ContainerID) -> Iterator[ContainerEntry]:
+        number = int(container_id is second)
+        for what in (LifecycleStep.CREATED, LifecycleStep.STARTED):
+            yield ContainerEntry(
+                0, at(seconds), "uid-of-web", "app", container_id, number, what
+            )
+
+    def failed(seconds: float, message: str) -> EventEntry:
+        event = Event(
+            EventType.WARNING,
+            FAILED_POST_START,
+            message,
+            "uid-of-web",
+            "spec.containers{app}",
+            at(seconds),
+            "app",
+        )
+        return EventEntry(0, at(seconds), event)
+
+    entries: list[JournalEntry] = [
+        *step(1, first),
+        failed(2, "one"),
+        *step(9, second),
+        failed(10, "two"),
+    ]
+    past = SessionHistory(entries)
+    past.add_entries(entries, 0)
+    pod = a_pod()
+    case = WhyCase(
+        pod, pod.containers[0], past, at(20), rules_of("1.36"), explain=cause_of
+    )
+
+    said = [
+        [*case.hook_failures(FAILED_POST_START, instance)]
+        for instance in case.history.instances
+    ]
+
+    assert said == [["one"], ["two"]]
+    assert [*case.hook_failures(FAILED_PRE_STOP, case.history.instances[0])] == []

@@ -13,6 +13,7 @@ from probetui.engine.snapshot import BackoffSnapshot, ContainerSnapshot
 from probetui.k8s.pod import Pod, RestartPolicy
 from probetui.k8s.probe import ProbeType
 from probetui.kubelet.journal import LastExit, Skip
+from probetui.kubelet.kuberuntime.restart import restart_range
 from probetui.kubelet.outcome import Result
 from probetui.kubelet_rules import rules_of
 from probetui.presentation.outlook import (
@@ -216,6 +217,24 @@ def test_a_waiting_container_uses_the_current_back_off_window() -> None:
 
     assert found.backoff is not None
     assert found.backoff.window == 60 * _SECOND
+
+
+def test_a_restart_may_come_later_beside_a_container_that_may_fail_to_start() -> None:
+    container = a_container(window=1)
+    rules = rules_of("1.36")
+    view = replace(VIEW, rules=rules)
+    other = replace(DEMO.containers[0], name="other")
+    pods = {True: DEMO, False: replace(DEMO, containers=(*DEMO.containers, other))}
+
+    longest = {}
+    for is_alone, pod in pods.items():
+        found = next_failure_of(pod, container, container.probes[0], view)
+        assert found.backoff is not None
+        longest[is_alone] = found.backoff.longest
+        due = restart_range(NOW + _SECOND, _SECOND, rules, is_alone=is_alone)
+        assert longest[is_alone] == due.latest - NOW
+
+    assert longest[True] < longest[False]
 
 
 def test_a_startup_failure_kills_with_a_resync_in_old_versions() -> None:
