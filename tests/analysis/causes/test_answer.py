@@ -307,6 +307,30 @@ class TestUp:
         assert bench.chain(20) == [*expected, *hangs_by_a_child]
         assert bench.chain(70) != expected
 
+    def test_a_tick_that_has_ended_hangs_no_more(self) -> None:
+        pod = a_pod(a_container(liveness_probe=EVERY_SECOND))
+        hangs = ProbeAnswer(SUCCEEDS.attempt, timedelta(seconds=30))
+        bench = CauseBench(
+            pod,
+            config=KubeletConfig(keeps_evidence=True),
+            probing=probing(liveness=lambda age: hangs if age < 8 else SUCCEEDS),
+        )
+        bench.run_until(6)
+        for probe_id in bench.engine.running_probes():
+            bench.simulation.submit(ProbeStillRuns(probe_id))
+
+        assert bench.chain(20)[0] is Kind.PROBE_HANGS
+        assert bench.chain(50) == [Kind.READY]
+
+    def test_a_status_may_be_late_for_a_container_that_is_up(self) -> None:
+        pod = a_pod(a_container(startup_probe=EVERY_SECOND))
+
+        answer = CauseBench(pod, config=KubeletConfig(version="1.20")).answer(30)
+
+        assert kinds(answer) == [Kind.NOT_SYNCED]
+        assert answer.now.subject.probe is None
+        assert answer.now.evidence.instance is not None
+
     def test_nothing_is_wrong(self) -> None:
         answer = CauseBench(a_pod()).answer(10)
 
