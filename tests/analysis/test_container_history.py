@@ -25,7 +25,13 @@ from probetui.k8s.runtime import (
     ListenerScope,
     SocketAddress,
 )
-from probetui.k8s.status import ContainerStatus, PodStatus, Running, Waiting
+from probetui.k8s.status import (
+    ContainerStatus,
+    PodStatus,
+    Running,
+    Terminated,
+    Waiting,
+)
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.journal import (
     ContainerEntry,
@@ -445,6 +451,41 @@ def test_failures_are_since_the_first_and_the_reason_is_of_the_last() -> None:
     assert before.image_event is not None
     assert before.image_event.at == at(5)
     assert after.failing_since is None
+
+
+def test_what_keeps_a_pod_from_being_created_is_since_its_first_event() -> None:
+    histories = ContainerHistories()
+
+    def seen(second: float, reason: str) -> tuple[object, object]:
+        event = Event(EventType.WARNING, reason, "no", POD.uid, "", at(second))
+        histories.add_entries([EventEntry(0, at(second), event)])
+        pod = histories.pod(POD.uid, POD.name)
+        assert pod.obstacle is not None
+        return pod.obstacle.at, pod.obstacle_since
+
+    assert seen(1, "FailedMount") == (at(1), at(1))
+    assert seen(5, "FailedMount") == (at(5), at(1))
+    assert seen(7, "NetworkNotReady") == (at(7), at(7))
+    assert seen(9, "NetworkNotReady") == (at(9), at(7))
+
+
+def test_how_an_instance_from_before_ended_is_in_the_first_status() -> None:
+    ended = Terminated(137, reason="OOMKilled", started_at=at(-9), finished_at=at(-2))
+    own = ContainerStatus("app", container_id="sim://7", state=ended, restart_count=3)
+    histories = ContainerHistories()
+    histories.add_entries(
+        [StatusEntry(1, at(0), POD.uid, PodStatus(container_statuses=(own,)))]
+    )
+
+    (instance,) = histories.container(POD.uid, "app").instances
+
+    assert (instance.number, instance.started_at) == (4, at(-9))
+    assert instance.created_at is None
+    exited = instance.exited
+    assert exited is not None
+    assert (exited.at, exited.exit_code, exited.reason) == (at(-2), 137, "OOMKilled")
+    assert exited.oom_killed
+    assert exited.restart_count == 3
 
 
 def test_a_first_request_to_stop_is_the_one_that_counts() -> None:

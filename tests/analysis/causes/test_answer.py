@@ -377,6 +377,7 @@ class TestEnds:
         answer = bench.answer(5)
 
         assert answer.now.root.kind is Kind.KILLED_BY_POST_START_HOOK
+        assert answer.now.root.evidence.message == "PostStartHook failed"
 
     def test_a_hook_whose_program_is_missing_killed_it(self) -> None:
         pod = a_pod(a_container(post_start=HOOK))
