@@ -407,6 +407,9 @@ class TestPullSecrets:
         assert bench.returned == [EnsuredImage("sha256:1")]
         assert [reason for _, reason, _ in bench.events()] == ["Pulling", "Pulled"]
 
+    def test_credentials_are_not_written_into_a_log(self) -> None:
+        assert repr(RegistryCredentials("one", "1")) == "RegistryCredentials(...)"
+
     def test_the_errors_of_all_credentials_are_one_error(self) -> None:
         bench = Bench()
         bench.ensure(ALWAYS, "registry.test/app:1", self.SECRETS)

@@ -74,3 +74,15 @@ def test_an_event_of_a_container_has_its_field_path() -> None:
     assert isinstance(entry, EventEntry)
     assert entry.event.field_path == "spec.initContainers{side}"
     assert entry.event.container_name == "side"
+
+
+def test_a_command_that_is_refused_is_a_note_in_order() -> None:
+    turn_builder = TurnBuilder()
+
+    turn_builder.refuse(at(1), "there is no such pod")
+    turn_builder.refuse(at(2), "it is busy")
+
+    assert turn_builder.finish().entries == (
+        NoteEntry(1, at(1), "there is no such pod", is_fault=True, is_refusal=True),
+        NoteEntry(2, at(2), "it is busy", is_fault=True, is_refusal=True),
+    )
