@@ -159,6 +159,22 @@ def test_of_old_entries_the_lines_are_forgotten(tmp_path: Path) -> None:
     assert [record["cause"] for record in records[-2:]] == [99, None]
 
 
+def test_causes_name_lines_after_a_rewind_though_old_ones_are_forgotten(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "session.jsonl"
+    recorder = Recorder(RecordWriter.open(path), CONTEXT, lines_kept=4)
+    entries = [note(number) for number in range(1, 13)]
+
+    recorder.begin(HEADER)
+    recorder.consume(entries)
+    recorder.rewind(entries[:10], 0, START)
+    recorder.consume([note(11), replace(RESULT, sequence=12, cause=11)])
+
+    *_, cause, result = map(json.loads, path.read_text().splitlines())
+    assert (cause["type"], result["cause"]) == ("note", cause["seq"])
+
+
 def test_numbers_go_on_where_a_session_goes_back_in_time(tmp_path: Path) -> None:
     path = tmp_path / "session.jsonl"
     recorder = Recorder(RecordWriter.open(path), CONTEXT)
