@@ -37,6 +37,7 @@ from probetui.presentation.lanes import (
     axis_line,
     lane_line,
     lane_span,
+    plot_lines,
     slowest_probes,
 )
 from probetui.presentation.text.spans import Role, text_of
@@ -459,3 +460,11 @@ def test_a_tick_that_began_before_the_last_frame_is_drawn_in_the_next() -> None:
     of = axis, scene, pod, pod.containers[0]
 
     assert without_ticks(kept.cells(*of)) == without_ticks(fresh.cells(*of))
+
+
+def test_below_a_kill_in_a_plot_are_the_digits_of_the_threshold() -> None:
+    kill = LaneCell(CellKind.KILL, is_future=True)
+
+    plot = plot_lines([kill], ASCII_LANES, 4, 3)
+
+    assert [text_of(row) for row in plot] == ["k", "3", "3", "3"]

@@ -181,7 +181,7 @@ async def test_no_event_is_lost_in_a_flood() -> None:
         pane = app.screen.query_one(EventPane)
 
         assert pane.count() == 1000
-        assert "N 1000" in screen_text(app)
+        assert "Normal 1000" in screen_text(app)
 
 
 async def test_faults_only_hides_all_but_warnings() -> None:

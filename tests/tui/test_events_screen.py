@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -608,3 +610,11 @@ async def test_the_current_keys_for_a_line_are_shown_below_it() -> None:
         await pilot.pause()
 
         assert "J jumps to the tick   c copies the line" in screen_text(app)
+
+
+async def test_rows_are_whole_above_the_detail_where_there_is_room() -> None:
+    gallery: Any = importlib.import_module("tools.gallery")
+
+    shown = await gallery.draw(gallery.STATES["errored"], "events", (120, 40), "dark")
+
+    assert not shown.measures.cut_beside_room

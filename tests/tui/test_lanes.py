@@ -471,3 +471,10 @@ async def _drawn(state: str, size: tuple[int, int]) -> str:
     shown = await gallery.draw(gallery.STATES[state], "main", size, "dark")
     text: str = shown.text
     return text
+
+
+async def test_a_cause_that_has_no_room_ends_in_an_ellipsis() -> None:
+    text = await _drawn("two-of-three", (160, 45))
+
+    assert "the probe failed after 31ms: HTTP probe failed with…" in text
+    assert "Warning 25" in text

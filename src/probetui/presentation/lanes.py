@@ -214,12 +214,15 @@ def plot_lines(
     """
     lines = dict.fromkeys(level_rows(rows, levels), marks.level)
     lines |= {0: marks.threshold} if levels else {}
+    full = max(levels, 1)
     runs = [(cell, sum(1 for _ in alike)) for cell, alike in groupby(cells)]
     return [
         tuple(
             _joined(
                 _repeated(
-                    _plot_span(cell, marks, rows - 1 - row, rows, lines.get(row, " ")),
+                    _plot_span(
+                        cell, marks, rows - 1 - row, rows, lines.get(row, " "), full
+                    ),
                     times,
                 )
                 for cell, times in runs
@@ -247,13 +250,16 @@ def level_rows(rows: int, levels: int) -> dict[int, int]:
 
 
 def _plot_span(
-    cell: LaneCell, marks: LaneMarks, row: int, rows: int, blank: str
+    cell: LaneCell, marks: LaneMarks, row: int, rows: int, blank: str, full: int
 ) -> Span:
-    """Return a cell of a plot in a row counted from the lowest one."""
+    """Return a cell of a plot in a row counted from the lowest one.
+
+    `full` failures are the threshold.
+    """
     empty = Span(blank, Role.MUTED, is_faint=True) if blank.strip() else Span(blank)
     if cell.kind is CellKind.KILL and row < rows - 1:
         # A kill is a failure at the threshold.
-        cell = replace(cell, kind=CellKind.FAILING, level=1, threshold=1)
+        cell = replace(cell, kind=CellKind.FAILING, level=full, threshold=full)
     if cell.kind is CellKind.KILL:
         return lane_span(cell, marks)
     if cell.kind is not CellKind.FAILING:

@@ -26,6 +26,7 @@ from probetui.presentation.outlook import outlook_sentences
 from probetui.presentation.text.spans import (
     EMPTY,
     HINT,
+    NEXT,
     Line,
     Role,
     Span,
@@ -203,7 +204,7 @@ def chain_lines(answer: WhyAnswer, name: str, view: View) -> list[Line]:
         indent = "  " * depth + corner
         lines.append(line(muted(indent), reason))
     if comes := " ".join(_outlook(answer, view)):
-        lines.append(line(Span(f"next: {comes}", Role.WARNING)))
+        lines.append(line(Span(f"{NEXT}{comes}", Role.WARNING)))
     return lines
 
 

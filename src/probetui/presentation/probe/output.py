@@ -72,6 +72,16 @@ def _answer(answer: HTTPAnswer, view: View) -> Iterator[Line]:
 _MARGIN = "  "
 
 
+def earlier_lines(subject: Subject, tick: TickEntry, view: View) -> Iterator[Line]:
+    """Yield the runs of a probe before a tick that are in sight, the newest first."""
+    history = () if subject.probe is None else subject.probe.history
+    earlier = [other for other in history if other.attempts and other.n < tick.n]
+    if earlier:
+        yield line(muted("before it, newest first"))
+    for other in reversed(earlier):
+        yield from output_block(other, view)
+
+
 _MOST_TICKS_BACK = 50
 
 

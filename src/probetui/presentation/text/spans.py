@@ -67,6 +67,9 @@ def strong(text: str) -> Span:
 HINT = "hint "
 """The label of what solves a problem."""
 
+NEXT = "next: "
+"""The label of what comes."""
+
 
 def labelled(label: str, *parts: str | Span) -> Line:
     """Return a line with its label in the first column."""

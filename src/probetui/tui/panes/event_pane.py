@@ -17,7 +17,15 @@ from probetui.presentation.events.log import (
 )
 from probetui.presentation.events.story import Fold, Story, StoryRow
 from probetui.presentation.text.filters import Filter, no_match_text
-from probetui.presentation.text.spans import Line, Role, Span, line, muted, strong
+from probetui.presentation.text.spans import (
+    Line,
+    Role,
+    Span,
+    line,
+    muted,
+    strong,
+    text_of,
+)
 from probetui.presentation.text.view import View
 from probetui.tui.actions.action import KeyContext
 from probetui.tui.actions.container_names import ContainerKey
@@ -38,6 +46,7 @@ if TYPE_CHECKING:
     from probetui.tui.panes.event_detail import EventDetail
 
 _WIDE_ENOUGH = 110
+_LEAST_BETWEEN = 4
 _NARROW = (
     Column("", 1),
     Column("TIME", 10),
@@ -324,12 +333,13 @@ class EventPane(Pane):
 
     def badge(self) -> Line:
         warnings, normals = self._counts
-        is_narrow = self.inner_width < _WIDE_ENOUGH
-        warning, normal = ("W", "N") if is_narrow else ("Warning", "Normal")
-        return line(
-            Span(f"{warning} {warnings}", Role.WARNING if warnings else Role.MUTED),
-            muted(f"  {normal} {normals}"),
+        role = Role.WARNING if warnings else Role.MUTED
+        room = self.inner_width - len(text_of(self.title())) - _LEAST_BETWEEN
+        whole, short = (
+            line(Span(f"{warning} {warnings}", role), muted(f"  {normal} {normals}"))
+            for warning, normal in (("Warning", "Normal"), ("W", "N"))
         )
+        return whole if len(text_of(whole)) <= room else short
 
     def count(self) -> int:
         return len(self._rows)
@@ -430,11 +440,8 @@ class EventPane(Pane):
         self._select_again()
 
     def _can_be_full(self, index: int) -> bool:
-        """Return whether a row may take several lines: a note is shortened by itself.
-
-        With a detail below, the selected row is shown in full there.
-        """
-        return self._detail is None and not self._story.rows[index].is_note
+        """Return whether a row may take several lines, which a note never needs."""
+        return not self._story.rows[index].is_note
 
     def _hidden(self) -> str:
         """Format the number of hidden status changes, empty if there is none."""

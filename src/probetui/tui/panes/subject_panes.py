@@ -41,6 +41,7 @@ from probetui.presentation.text.spans import (
     EMPTY,
     HINT,
     LABEL,
+    NEXT,
     Line,
     line,
     muted,
@@ -446,7 +447,8 @@ class WhyPage(SubjectPage):
             chain = self.explain(subject, room)
         if self._is_above(chain, pane):
             # The headline has it, and what comes next is on no other row.
-            chain = self.explain(subject, 2)[-1:] if self.explain else ()
+            coming = self.explain(subject, 2)[-1:] if self.explain else ()
+            chain = [row for row in coming if text_of(row).startswith(NEXT)]
         about_tick = why_line(subject, pane.view)
         if room == 1:
             return [styled_line(chain[0] if chain else about_tick)]
@@ -456,7 +458,8 @@ class WhyPage(SubjectPage):
         if len(shown) > room:
             # What comes next is the last line, and stays.
             last = pane.broken(chain[-1:], _BELOW_CAUSE)
-            return [*shown[: room - len(last)], *last]
+            *kept, cut = shown[: max(room - len(last), 1)]
+            return [*kept, (*cut, (pane.ellipsis, PLAIN)), *last][:room]
         return _filled(shown, about_tick, answer, pane)[:room]
 
     def _answer(self, subject: Subject, room: int) -> Sequence[Line]:

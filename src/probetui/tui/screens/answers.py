@@ -13,7 +13,11 @@ from probetui.analysis.causes.cause import WhyAnswer
 from probetui.presentation.cause.answer import chain_lines, root_line
 from probetui.presentation.container.detail import Subject, container_title
 from probetui.presentation.container.why import explain_container
-from probetui.presentation.probe.output import output_lines, shown_tick
+from probetui.presentation.probe.output import (
+    earlier_lines,
+    output_lines,
+    shown_tick,
+)
 from probetui.presentation.text.spans import (
     EMPTY,
     Line,
@@ -222,7 +226,10 @@ class ProbeOutputScreen(ActionScreen, inherit_bindings=False):
         tick = shown_tick(subject)
         name = line(*heading, f"  {container_title(subject, view)}  ")
         title = name if tick is None else line(*name, *tick_title(tick, view))
-        self._pane.show(title, line(muted("esc closes")), output_lines(tick, view))
+        lines = output_lines(tick, view)
+        if tick is not None and subject.cursor is None:
+            lines += earlier_lines(subject, tick, view)
+        self._pane.show(title, line(muted("esc closes")), lines)
 
     def action_copy_answer(self) -> None:
         subject = self.ui_state.subject
