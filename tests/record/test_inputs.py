@@ -167,6 +167,17 @@ def test_credentials_are_masked_in_the_headers_of_an_answer() -> None:
     assert "nginx" in spelled
 
 
+def test_a_secret_is_masked_in_each_place_that_a_redirect_named() -> None:
+    answer = HTTPAnswer(200, redirects=("/login", "/in?as=hunter22"))
+    outcome = ProbeOutcome((Attempt(ProbeResult.SUCCESS, http=answer),), START)
+    encoded = InputEncoder(None).encode(ProbeFinished(1, outcome))
+
+    spelled = encode_text(mask_json(encoded, Mask(["hunter22"])))
+
+    assert "/login" in spelled
+    assert "hunter22" not in spelled
+
+
 def test_credentials_are_masked_in_annotations() -> None:
     annotations = {"db": "postgres://me:hunter22@db/app", "kind": "plain"}
 
