@@ -243,6 +243,26 @@ async def test_a_filter_survives_publications_and_is_cleared_with_escape() -> No
         assert "5, worst first" in screen_text(app)
 
 
+async def test_where_a_filter_hides_all_nothing_is_acted_on_after_an_update() -> None:
+    session = FakeSession(failing())
+    app = an_app_of_cards(session)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("slash", *"zzz", "enter")
+        session.publish(failing())
+        await pilot.pause()
+        await pilot.press("s", "enter")
+        await pilot.pause()
+        table = app.screen_stack[0].query_one(ContainerTable)
+        chosen_in_vain = table.chosen_container
+        await pilot.press("escape")
+        await pilot.press("escape")
+        await pilot.pause()
+
+        assert chosen_in_vain is None
+        assert session.sent == []
+        assert chosen(screen_lines(app)) == "demo/liveness"
+
+
 async def test_a_container_that_starts_to_match_becomes_visible() -> None:
     session = FakeSession(many(range(3)))
     app = an_app_of_cards(session)

@@ -667,11 +667,12 @@ class ContainerTable(Pane):
         """Find the selected container among the listed ones; select one at the start.
 
         A pod that was deleted and created again has another UID, and the same name.
+        Where a filter hides all, none is selected, and none comes back by its name.
         """
         if self._selected_name is None:
             if self._lines:
                 self._select(self._most_urgent())
-        elif self.chosen_container is None:
+        elif self._selected is not None and self.chosen_container is None:
             pod_name, container_name = self._selected_name
             self._selected = next(
                 (
@@ -681,7 +682,7 @@ class ContainerTable(Pane):
                     for container in pod.containers
                     if container.container.name == container_name
                 ),
-                None,
+                self._selected,
             )
 
     def _follow(self) -> None:
