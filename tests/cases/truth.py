@@ -57,7 +57,8 @@ NOT_CREATED = frozenset(
 )
 """Of a container that has no instance."""
 
-_OF_HOOKS = (
+_OF_EACH_END = (
+    "A probe had reached its failureThreshold before",
     "The preStop hook runs first",
     "The hook printed: ",
     "Its preStop hook ",
@@ -438,7 +439,7 @@ def _of_details(
     ]
     # Two ends that went alike have the same facts, each below its own instance.
     counted = Counter(whole) - Counter(
-        {line: ends.count(line) - 1 for line in ends if line.startswith(_OF_HOOKS)}
+        {line: ends.count(line) - 1 for line in ends if line.startswith(_OF_EACH_END)}
     )
     if repeated := {line for line, count in counted.items() if count > 1}:
         yield f"a line stands twice in the whole answer: {repeated}"
