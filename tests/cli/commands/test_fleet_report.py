@@ -228,6 +228,37 @@ def test_why_without_kube_state_metrics_says_what_is_known(
     assert says in told.err if says else told.err == ""
 
 
+@pytest.mark.parametrize(
+    ("failed", "first"),
+    [
+        pytest.param(0, "is up and ready", id="a readiness probe that succeeds"),
+        pytest.param(
+            9, "is not ready: its readiness probe failed 9 times", id="one that fails"
+        ),
+    ],
+)
+def test_without_samples_of_readiness_its_probe_says_what_is_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], failed: int, first: str
+) -> None:
+    path = tmp_path / "web.yaml"
+    path.write_text(POD.replace("livenessProbe", "readinessProbe"))
+    counters = [
+        _counter(result, *((at, count * at // 90) for at in (30, 60, 90, 120)))
+        for result, count in (("successful", 9 - failed), ("failed", failed))
+    ]
+    for labels, _ in counters:
+        labels["probe_type"] = "Readiness"
+    answer = stored_answer({**_NAMES, "pod_uid": "u"}, counters)
+    pod = "/".join(_NAMES.values())
+
+    with told_prometheus(answer) as url:
+        line = ["why", pod, "--prometheus", url, "--at", "1970-01-01T00:02:00Z"]
+        assert run([*line, "-f", str(path)]) == 0
+
+    name = "web-7d9f8c6b5-x2x4z/app"
+    assert capsys.readouterr().out.startswith(f"{name} {first}")
+
+
 def test_without_manifests_a_kill_is_only_possible(
     store: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

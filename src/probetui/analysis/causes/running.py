@@ -20,7 +20,7 @@ from probetui.analysis.container_history import ContainerInstance
 from probetui.analysis.readiness import NotReady, Obstacle
 from probetui.analysis.timing import HELD_FOR
 from probetui.k8s.probe import ExecAction, ProbeType
-from probetui.k8s.status import Running
+from probetui.k8s.status import ConditionStatus, Running
 from probetui.kubelet.journal import HookType, TickEntry, UnfinishedTickEntry
 from probetui.kubelet.outcome import ProbeResult, Result
 
@@ -215,7 +215,11 @@ def _held_open(case: WhyCase, unfinished: UnfinishedTickEntry) -> Cause | None:
 def not_ready_by_samples(case: WhyCase) -> Cause | None:
     """Find a container that is not ready by its samples, which have no reason."""
     is_sampled = case.past.undecided is not None and case.is_in_status
-    if not is_sampled or case.is_ready or case.pod_history.status is None:
+    status = case.pod_history.status
+    if not is_sampled or case.is_ready or status is None:
+        return None
+    ready = status.condition("Ready")
+    if ready is not None and ready.status is ConditionStatus.UNKNOWN:
         return None
     return case.cause(CauseKind.BETWEEN_SAMPLES, evidence=Evidence(instance=case.last))
 

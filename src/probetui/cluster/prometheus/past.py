@@ -47,12 +47,15 @@ from probetui.cluster.prometheus.fleet import LastEnd, SeenEnd, StoredContainer
 from probetui.k8s.pod import Pod
 from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.k8s.status import (
+    ConditionStatus,
     ContainerStatus,
+    PodCondition,
     PodPhase,
     PodStatus,
     Running,
     Terminated,
 )
+from probetui.kubelet.status.conditions import READY
 
 T = TypeVar("T")
 
@@ -63,6 +66,8 @@ _EXIT_CODES = {"Completed": 0, "OOMKilled": 137}
 """Of reasons that have one; old versions of kube-state-metrics have no exit codes."""
 
 _ALL_SAMPLED = Unsampled()
+_READINESS_UNKNOWN = PodCondition(READY, ConditionStatus.UNKNOWN)
+"""A container of the pod has no samples of its readiness."""
 _STATUS_SECONDS = 10.0
 """How late a status may be."""
 
@@ -201,8 +206,10 @@ def _pod_inputs(stored: StoredPod) -> Iterator[_Due]:
         if at >= deleted_at and pod.deletion_requested_at is None:
             instant = _second(deleted_at)
             pod = replace(pod, deletion_requested_at=instant)
+        has_readiness = all(stored.containers[each].samples.ready for each in current)
         statuses = PodStatus(
             PodPhase.RUNNING,
+            conditions=() if has_readiness else (_READINESS_UNKNOWN,),
             init_container_statuses=tuple(
                 each for each in current.values() if each.name in init
             ),
