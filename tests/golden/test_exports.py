@@ -206,6 +206,20 @@ def test_a_cast_obeys_its_schema_and_two_are_the_same(tmp_path: Path) -> None:
     assert cast == cast_of(EVIDENCE, tmp_path, *args)
 
 
+def test_a_cast_is_the_same_where_the_machine_is_too_busy_to_look_idle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def at_once(_seconds: float) -> None:
+        """Wait for nothing, as if the process had not been let run."""
+
+    args = ("--size", "80x24", "--speed", "4")
+    cast = cast_of(EVIDENCE, tmp_path, *args)
+
+    monkeypatch.setattr("textual.pilot.wait_for_idle", at_once)
+
+    assert cast_of(EVIDENCE, tmp_path, *args) == cast
+
+
 def test_no_text_of_a_record_is_obeyed_by_what_plays_its_cast(
     tmp_path: Path,
 ) -> None:

@@ -16,11 +16,14 @@ from msgspec import Struct
 from rich.console import Console
 from rich.segment import Segment
 from textual.app import App
+from textual.pilot import Pilot
 from textual.strip import Strip
 
 from probetui.safe_text import safe_line
 
 _CLEAR = "\x1b[0m\x1b[H\x1b[2J"
+_QUIET_ROUNDS = 10
+"""A change passes through the queues of the app, of panes and of the screen."""
 _CONSOLE = Console(force_terminal=True, color_system="truecolor", no_color=False)
 
 Frame = Sequence[Strip]
@@ -66,9 +69,24 @@ async def frames_of(
     """
     async with app.run_test(size=size) as pilot:
         for _ in range(count):
-            await pilot.pause()
+            await _painted(pilot)
             yield frame_of(app)
             advance()
+
+
+async def _painted(pilot: Pilot[Any]) -> None:
+    """Wait until nothing is left to lay out or to paint.
+
+    `Pilot.pause` waits until the process is idle, as which it takes one that a busy
+    machine does not let run: frames would then be of what was painted so far.
+    """
+    quiet = 0
+    while quiet < _QUIET_ROUNDS:
+        await pilot._wait_for_screen()  # noqa: SLF001  # of all widgets, one message each
+        screen = pilot.app.screen
+        is_done = not (screen._layout_required or screen._dirty_widgets)  # noqa: SLF001
+        quiet = quiet + 1 if is_done else 0
+        screen._on_timer_update()  # noqa: SLF001  # as `Pilot.pause`
 
 
 async def cast_lines(
