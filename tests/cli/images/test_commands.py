@@ -179,6 +179,19 @@ def test_gc_prints_the_removed_images_and_that_the_disk_is_still_full(
     assert len(full.images) == 3
 
 
+def test_gc_does_not_say_how_full_a_disk_without_capacity_is(
+    full: FakeImageStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    full.filesystem = ImageFilesystem(0, 0)
+
+    assert run(["images", "gc"]) == 1
+
+    assert capsys.readouterr().err == (
+        "probetui: note: freed 0B\n"
+        "probetui: error: InvalidDiskCapacity: invalid capacity 0 on image filesystem\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("args", "printed", "left"),
     [

@@ -218,9 +218,8 @@ class TestThresholds:
     def test_a_disk_without_capacity_is_an_event(self) -> None:
         result = collected(a_record("a"), filesystem=ImageFilesystem(0, 0))
 
-        assert result.removed == ()
-        assert result.event == "InvalidDiskCapacity"
-        assert result.error == "invalid capacity 0 on image filesystem"
+        error = "invalid capacity 0 on image filesystem"
+        assert result == GcResult(error=error, event="InvalidDiskCapacity")
 
     def test_a_disk_that_cannot_be_measured_is_an_error_without_an_event(self) -> None:
         result = collected(a_record("a"), filesystem=None)

@@ -130,7 +130,7 @@ def _summary(collected: GcResult, policy: ImageGcPolicy, *, dry_run: bool) -> st
     freed = format_bytes(collected.freed_bytes)
     total = f"{freed} would be freed" if dry_run else f"freed {freed}"
     filesystem = collected.filesystem
-    if filesystem is None or not filesystem.capacity_bytes:
+    if filesystem is None:
         return total
     return (
         f"{total}; the disk with the images was {usage_percent(filesystem)}% full, "

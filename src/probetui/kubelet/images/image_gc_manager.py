@@ -83,7 +83,7 @@ class GcResult(Struct, frozen=True):
         removed: what is gone, in this order.
         error: why the collection fell short; empty if it did not.
         event: the reason of the kubelet's event about it; empty for none.
-        filesystem: the use of the disk; None if it was not measured.
+        filesystem: the use of the disk; None if it was not measured or has no capacity.
     """
 
     removed: tuple[ImageRecord, ...] = ()
@@ -186,7 +186,7 @@ def collect_garbage(
     capacity = filesystem.capacity_bytes
     if capacity == 0:
         error = "invalid capacity 0 on image filesystem"
-        return GcResult(old.removed, error, INVALID_DISK_CAPACITY, filesystem)
+        return GcResult(old.removed, error, INVALID_DISK_CAPACITY)
     if usage_percent(filesystem) < policy.high_threshold_percent:
         return GcResult(old.removed, filesystem=filesystem)
     available = min(filesystem.available_bytes, capacity)
