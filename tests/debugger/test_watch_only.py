@@ -85,6 +85,7 @@ class TestKills:
         bench.run_until(16)
 
         (entry,) = would(bench, LifecycleStep.WOULD_STOP)
+        assert entry.at == bench.of(TickEntry)[-1].at
         assert (entry.by, entry.grace_period_seconds) == (ExitCause.LIVENESS, 30)
         assert entry.reason == "Container app failed liveness probe, will be restarted"
         assert "Killing" not in bench.reasons()
@@ -189,6 +190,16 @@ class TestRestarts:
             LifecycleStep.STARTED,
         ]
         assert bench.snapshot.pods == ()
+
+    def test_a_pod_whose_deadline_has_passed_runs_on(self) -> None:
+        bench = EngineBench(a_pod(active_deadline_seconds=5), config=WATCHES)
+
+        bench.run_until(60)
+
+        (entry,) = would(bench, LifecycleStep.WOULD_STOP)
+        assert entry.by is ExitCause.POD
+        assert isinstance(state_of(bench), Running)
+        assert bench.lifecycle_entries(LifecycleStep.STOPPING) == []
 
     def test_a_restart_by_the_user_is_refused_with_a_note(self) -> None:
         bench = EngineBench(pod := a_pod(), config=WATCHES)

@@ -339,6 +339,19 @@ class TestNode:
         assert node.workers == ()
         assert [source.pods for source in node.sources] == [0]
 
+    def test_a_source_does_not_count_a_pod_whose_file_is_gone(self) -> None:
+        simulation = simulate(FILE_SOURCE, db=STUBBORN)
+        counts = []
+
+        for pods in ((ETCD, PROXY), (PROXY,)):
+            simulation.submit(SetPods(pods, source=FILE_SOURCE))
+            run_for(simulation, 5)
+            (source,) = simulation.engine.snapshot(simulation.now).node.sources
+            counts.append(source.pods)
+
+        assert counts == [2, 1]
+        assert states(simulation)["of-file"] is PodWorkerState.TERMINATING
+
     def test_images_and_conditions_of_a_node_are_the_last_reported_ones(self) -> None:
         config = KubeletConfig(polls_runtime=True, lists_images=True)
         simulation = Simulation(Engine(config, START), World({}), START)

@@ -340,6 +340,26 @@ class TestKilling:
             (at(7), ExitCause.STARTUP),
         ]
 
+    @pytest.mark.parametrize(
+        ("ips", "pod_ip"),
+        [
+            pytest.param(("10.0.0.2", "fd00::2"), "10.0.0.2", id="its-first"),
+            pytest.param((), "", id="on-the-host-none"),
+        ],
+    )
+    def test_its_hook_gets_the_address_of_the_pod(
+        self, ips: tuple[str, ...], pod_ip: str
+    ) -> None:
+        bench = Bench()
+        app = a_container(pre_stop=HTTPGetAction(80, "/drain"))
+        bench.liveness[an_instance().container_id] = Result.FAILURE
+
+        bench.sync(a_pod(app), a_runtime_status(an_instance(app), ips=ips))
+
+        hook = bench.result_of_sync[0]
+        assert isinstance(hook, RunHook)
+        assert hook.pod_ip == pod_ip
+
     def test_a_changed_definition_is_a_reason_of_its_own(self) -> None:
         bench = Bench()
 

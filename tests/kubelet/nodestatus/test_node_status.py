@@ -28,6 +28,7 @@ def _recorded(verb: str, resource: str) -> list[dict[str, Any]]:
 
 
 NODE = _recorded("create", "nodes")[0]
+UNCHANGED, READY, HEARTBEATS = _recorded("patch", "nodes/node1/status")
 FACTS = NodeFacts(
     "node1",
     "node1",
@@ -59,9 +60,11 @@ def test_the_node_is_registered_as_by_the_kubelet_but_for_the_taint() -> None:
 def test_a_node_that_becomes_ready_is_patched_as_by_the_kubelet() -> None:
     held = _first_status()
     later = REGISTERED + timedelta(seconds=1)
-    patch = node_status_patch(held, node_status(FACTS, held, "", IMAGES, later))
-    theirs = _recorded("patch", "nodes/node1/status")
-    assert patch in theirs
+    assert node_status_patch(held, node_status(FACTS, held, "", IMAGES, later)) == READY
+
+
+def test_a_status_without_a_difference_is_an_empty_patch_as_of_the_kubelet() -> None:
+    assert node_status_patch(_first_status(), _first_status()) == UNCHANGED
 
 
 def test_five_minutes_later_only_heartbeats_differ() -> None:
@@ -70,7 +73,7 @@ def test_five_minutes_later_only_heartbeats_differ() -> None:
         FACTS, ready, "", IMAGES, datetime(2026, 11, 23, 1, 6, 50, tzinfo=UTC)
     )
     assert is_only_heartbeat(ready, later)
-    assert node_status_patch(ready, later) in _recorded("patch", "nodes/node1/status")
+    assert node_status_patch(ready, later) == HEARTBEATS
 
 
 def test_a_condition_of_others_stays() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 from datetime import datetime
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -87,19 +88,21 @@ class TestTicker:
 
         assert steps(loop, 2.5, 2.5, 3, 4) == [PERIODIC, None, PERIODIC, PERIODIC]
 
-    def test_a_slightly_late_first_step_keeps_the_phase(self) -> None:
+    @pytest.mark.parametrize(
+        ("late", "next_at"),
+        [
+            pytest.param(0.2, 10, id="slightly"),
+            pytest.param(10, 20, id="a-period"),
+            pytest.param(12, 22, id="longer"),
+        ],
+    )
+    def test_a_first_step_keeps_the_phase_unless_it_is_a_period_late(
+        self, late: float, next_at: int
+    ) -> None:
         loop = a_loop(period_seconds=10)
 
-        select(loop, 0.2)
-
-        assert loop.next_tick_at == at(10)
-
-    def test_a_first_step_that_is_a_period_late_starts_a_new_phase(self) -> None:
-        loop = a_loop(period_seconds=10)
-
-        select(loop, 12)
-
-        assert loop.next_tick_at == at(22)
+        assert steps(loop, late, late) == [PERIODIC, None]
+        assert loop.next_tick_at == at(next_at)
 
 
 class TestTrigger:

@@ -31,6 +31,9 @@ TRUE, FALSE, _ = ConditionStatus
 ALWAYS, ON_FAILURE, NEVER = RestartPolicy
 APP_ID = ContainerID("fake://app-0")
 DONE, BROKEN, WAITING = Terminated(0), Terminated(1), Waiting("ContainerCreating")
+UNTRIED = ContainerStatus("", state=WAITING)
+RUNS = ContainerStatus("", state=Running())
+TRIED = ContainerStatus("", state=WAITING, last_state=BROKEN)
 INIT = a_container("init")
 SIDE = a_container("side", restart_policy=ALWAYS)
 
@@ -318,34 +321,29 @@ class TestTermination:
         assert self.states(status.container_statuses) == [expected]
 
     @pytest.mark.parametrize(
-        ("second", "expected"),
+        ("inits", "failed"),
         [
-            pytest.param(
-                ContainerStatus("b", state=WAITING),
-                [LOST_AT_TERMINATION, WAITING],
-                id="never-tried",
-            ),
-            pytest.param(
-                ContainerStatus("b", state=Running()),
-                [LOST_AT_TERMINATION, LOST_AT_TERMINATION],
-                id="running",
-            ),
-            pytest.param(
-                ContainerStatus("b", state=WAITING, last_state=BROKEN),
-                [LOST_AT_TERMINATION, LOST_AT_TERMINATION],
-                id="tried-before",
-            ),
+            pytest.param((UNTRIED, UNTRIED), 1, id="never-tried"),
+            pytest.param((UNTRIED, RUNS), 2, id="running"),
+            pytest.param((UNTRIED, TRIED), 2, id="tried-before"),
+            pytest.param((UNTRIED, RUNS, UNTRIED), 2, id="before-the-last"),
         ],
     )
     def test_init_containers_that_were_tried_count_as_failed(
-        self, second: ContainerStatus, expected: list[ContainerState]
+        self, inits: tuple[ContainerStatus, ...], failed: int
     ) -> None:
-        pod = a_pod(init_containers=(a_container("a"), a_container("b")))
-        inits = (ContainerStatus("a", state=WAITING), second)
+        named = tuple(
+            replace(status, name=name)
+            for name, status in zip("abc", inits, strict=False)
+        )
+        pod = a_pod(init_containers=tuple(a_container(status.name) for status in named))
 
-        status = self.terminated(pod, PodStatus(init_container_statuses=inits))
+        status = self.terminated(pod, PodStatus(init_container_statuses=named))
 
-        assert self.states(status.init_container_statuses) == expected
+        assert self.states(status.init_container_statuses) == [
+            *[LOST_AT_TERMINATION] * failed,
+            *[WAITING] * (len(inits) - failed),
+        ]
 
 
 class TestForgetting:
