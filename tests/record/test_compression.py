@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from probetui.errors import RecordError
+from probetui.record import file as record_file
 from probetui.record import writer as record_writer
 from probetui.record.codec import Record
 from probetui.record.file import RECORD_BYTES, record_chunks
@@ -206,6 +207,17 @@ def test_a_damaged_member_costs_no_line_of_the_others(path: Path) -> None:
 
     lines = contents(path).splitlines()
     assert [json.loads(line)["text"] for line in lines[-2:]] == [TEXT[::-1], "the last"]
+
+
+@pytest.mark.parametrize(("broken", "rest"), [(2, b"the rest"), (3, b"")])
+def test_behind_too_many_broken_members_nothing_is_read(
+    path: Path, monkeypatch: pytest.MonkeyPatch, broken: int, rest: bytes
+) -> None:
+    monkeypatch.setattr(record_file, "_MOST_BROKEN_MEMBERS", 3)
+    no_checksum = gzip.compress(b"")[:-8] + b"\xff" * 8
+    path.write_bytes(no_checksum * broken + gzip.compress(b"the rest"))
+
+    assert contents(path).strip() == rest
 
 
 def test_a_plain_file_is_read_as_it_is_whatever_its_name(path: Path) -> None:

@@ -137,6 +137,15 @@ def test_what_is_not_a_recording_is_refused_with_its_name(
     assert str(path) in str(caught.value)
 
 
+def test_an_empty_file_is_a_recording_that_was_cut_off_at_once(path: Path) -> None:
+    path.write_bytes(b"")
+
+    with pytest.raises(RecordError) as caught:
+        read_recording(path)
+
+    assert str(caught.value) == f"{path}: is not a recording: cut off after 0 bytes"
+
+
 def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match=r"gone\.jsonl: No such file"):
         read_recording(tmp_path / "gone.jsonl")
@@ -433,6 +442,14 @@ def test_a_file_is_a_record_by_its_beginning(path: Path) -> None:
     assert not is_record_beginning(b"x" + data)
     assert is_report_beginning(b"<!DOCTYPE html>\n<!-- a report of probetui -->\n")
     assert not is_report_beginning(b"<!DOCTYPE html>\n<html>")
+
+
+def test_only_a_kibibyte_is_unpacked_to_recognize_a_record() -> None:
+    start, end = b'{"v":1,"seq":0,"ts":"', b'","t":0,"type":"session",'
+    zeros = b"0" * (1024 - len(start + end))
+
+    assert is_record_beginning(gzip.compress(start + zeros + end))
+    assert not is_record_beginning(gzip.compress(start + zeros + b"0" + end))
 
 
 @pytest.mark.parametrize(

@@ -169,7 +169,9 @@ def test_a_new_kind_is_one_class(value: Knock | Ring, spelled: str) -> None:
             r"milliseconds are too long - at `\$\.pause`",
             id="long",
         ),
-        pytest.param({"doorID": 2**64}, "more than 64 bits", id="integer"),
+        pytest.param(
+            {"doorID": 2**64}, f"^{2**64} has more than 64 bits$", id="integer"
+        ),
         pytest.param(
             {"doorID": 3, "\ud800": 1}, "surrogates not allowed", id="surrogate"
         ),

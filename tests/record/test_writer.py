@@ -159,6 +159,17 @@ def test_of_old_entries_the_lines_are_forgotten(tmp_path: Path) -> None:
     assert [record["cause"] for record in records[-2:]] == [99, None]
 
 
+def test_a_session_that_may_go_back_in_time_forgets_no_line(tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+    recorder = Recorder(RecordWriter.open(path), CONTEXT, lines_kept=None)
+
+    recorder.consume([note(number) for number in range(1, 101)])
+    recorder.consume([replace(RESULT, sequence=101, cause=1)])
+
+    *_, result = map(json.loads, path.read_text().splitlines())
+    assert result["cause"] == 0
+
+
 def test_causes_name_lines_after_a_rewind_though_old_ones_are_forgotten(
     tmp_path: Path,
 ) -> None:
