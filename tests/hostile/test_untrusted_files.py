@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import fcntl
 import logging
@@ -13,6 +14,7 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,6 +39,7 @@ from probetui.untrusted_trees import (
     TreeRemoval,
     _Level,
     _make_removable,
+    _pin_directory,
 )
 from tests.hostile.arena import (
     Arena,
@@ -48,6 +51,7 @@ from tests.hostile.arena import (
 
 FS_IOC_SETFLAGS = 0x40086602
 FS_IMMUTABLE_FL = 0x10
+CAPABILITY_VERSION_3 = 0x20080522
 
 
 def tree(arena: Arena) -> tuple[DirectoryRoot, Path]:
@@ -68,6 +72,31 @@ def may_be_immutable(descriptor: int) -> bool:
             raise
         return False
     return True
+
+
+@contextlib.contextmanager
+def descriptors_left(number: int) -> Iterator[None]:
+    """Allow one more descriptor to be opened, or none."""
+    lowest = os.dup(0)
+    os.close(lowest)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + number, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def be_without_o_path() -> None:
+    """Have this process, an isolated one, open directories as other systems do.
+
+    Without its capabilities the modes of files hold for it, though it is root's.
+    """
+    untrusted_trees.IS_LINUX = False
+    untrusted_trees.DIRECTORY = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY
+    header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0)
+    if ctypes.CDLL(None, use_errno=True).capset(header, (ctypes.c_uint32 * 6)()):
+        raise OSError(ctypes.get_errno(), "capset")
 
 
 # -- removal
@@ -110,6 +139,89 @@ def test_a_directory_that_never_stays_empty_is_left_and_named(tmp_path: Path) ->
         RefilledTree(folder, 1_000).run()
 
     assert [path.name for path in folder.iterdir()] == ["written meanwhile"]
+
+
+def test_what_there_is_no_descriptor_for_is_left_and_named(tmp_path: Path) -> None:
+    folder = tmp_path / "tree"
+    folder.mkdir()
+    removal = RefilledTree(folder, 0)
+
+    with descriptors_left(0), pytest.raises(IncompleteRemovalError) as refusal:
+        removal.run()
+
+    assert str(refusal.value) == f"not removed: {folder}: Too many open files"
+    assert folder.is_dir()
+
+
+@isolated
+def test_without_o_path_a_directory_is_opened_to_its_owner_if_that_is_us(
+    arena: Arena,
+) -> None:
+    folder = arena.work / "tree"
+    for name in ("ours/deep", "theirs", "mounted"):
+        (folder / name).mkdir(parents=True)
+    mount_tmpfs(folder / "mounted")
+    os.chown(folder / "theirs", 4711, 4711)  # noqa: TID251  # in the arena
+    for name in ("ours/deep", "ours", "theirs", "mounted"):
+        (folder / name).chmod(0)
+    # Files of these names are where the process is, too.
+    for name in ("ours", "deep", "theirs", "mounted"):
+        (arena.work / name).touch()
+    be_without_o_path()
+    removal = RefilledTree(folder, 0)
+
+    with pytest.raises(IncompleteRemovalError) as refusal:
+        removal.run()
+
+    left = {folder / "theirs", folder / "mounted"}
+    assert set(refusal.value.left) == {(path, "Permission denied") for path in left}
+    assert set(folder.iterdir()) == left
+    assert {mode_of(path) for path in left} == {0}
+
+
+class Meanwhile:
+    """A descriptor, and what somebody else does just before one of its uses."""
+
+    def __init__(self, descriptor: int, act: Callable[[], None], *, use: int) -> None:
+        self._descriptor = descriptor
+        self._act = act
+        self._left = use
+
+    def __index__(self) -> int:
+        self._left -= 1
+        if self._left == 0:
+            self._act()
+        return self._descriptor
+
+
+@pytest.mark.parametrize(
+    ("use", "refusal"),
+    [
+        pytest.param(2, PermissionError, id="before it is looked at"),
+        # Linux changes no mode of a link.
+        pytest.param(3, ValueError, id="before its mode is changed"),
+    ],
+)
+@isolated
+def test_a_link_in_place_of_a_closed_directory_opens_no_other(
+    arena: Arena, use: int, refusal: type[Exception]
+) -> None:
+    closed, other = arena.work / "closed", arena.work / "other"
+    closed.mkdir(mode=0)
+    other.mkdir(mode=0)
+
+    def swap() -> None:
+        closed.rename(arena.work / "aside")
+        closed.symlink_to("other")
+
+    be_without_o_path()
+    parent: Any = Meanwhile(os.open(arena.work, os.O_RDONLY), swap, use=use)
+
+    with pytest.raises(refusal):
+        _pin_directory("closed", parent, arena.work.stat().st_dev)
+
+    assert closed.is_symlink()
+    assert mode_of(other) == mode_of(arena.work / "aside") == 0
 
 
 @isolated
@@ -605,6 +717,28 @@ def test_the_end_of_a_short_file_is_all_of_it(root: DirectoryRoot) -> None:
     assert root.read_end("folder/file", 99) == b"0123456789"
 
 
+def test_no_more_than_asked_is_read_of_the_end_of_a_growing_file(
+    root: DirectoryRoot,
+) -> None:
+    stop = threading.Event()
+
+    def grow() -> None:
+        """Append to the file, as a container does to its log."""
+        with (root.path / "folder/file").open("ab", buffering=0) as file:
+            while not stop.is_set():
+                file.write(b"0123456789")
+
+    growing = threading.Thread(target=grow)
+    growing.start()
+    try:
+        lengths = {len(root.read_end("folder/file", 4)) for _ in range(1_000)}
+    finally:
+        stop.set()
+        growing.join()
+
+    assert lengths == {4}
+
+
 def test_things_are_told_apart_without_following_links(root: DirectoryRoot) -> None:
     names = ["folder", "folder/file", "folder/link", "folder/nowhere", "gone"]
     names += ["folder/file/x", "gone/x", "", "folder//./empty/"]
@@ -645,6 +779,21 @@ def test_directories_are_made_with_exactly_their_mode(root: DirectoryRoot) -> No
 
     names = ["folder/one", "folder/a", "folder/a/b", "folder/a/c"]
     assert [mode_of(root.path / name) for name in names] == [0o751, 0o775, 0o775, 0o711]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [DirectoryRoot.make_directory, DirectoryRoot.make_directories],
+)
+def test_a_directory_is_its_owners_until_it_has_its_mode(
+    root: DirectoryRoot, make: Callable[[DirectoryRoot, str, int], None]
+) -> None:
+    os.umask(0)
+
+    with descriptors_left(1), pytest.raises(OSError, match="Too many open files"):
+        make(root, "new", 0o755)
+
+    assert mode_of(root.path / "new") == 0o700
 
 
 def test_files_are_replaced_renamed_linked_and_removed(root: DirectoryRoot) -> None:
