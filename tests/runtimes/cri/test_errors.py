@@ -102,13 +102,20 @@ class TestLoss:
         async def pass_on(
             reader: asyncio.StreamReader, writer: asyncio.StreamWriter
         ) -> None:
-            while data := await reader.read(1 << 16):
-                writer.write(data)
+            with contextlib.suppress(OSError):  # either end may go first
+                while data := await reader.read(1 << 16):
+                    writer.write(data)
             writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
+
+        greeted: list[asyncio.Task[None]] = []
 
         async def greet_late(
             reader: asyncio.StreamReader, writer: asyncio.StreamWriter
         ) -> None:
+            if (task := asyncio.current_task()) is not None:
+                greeted.append(task)
             await asyncio.sleep(SOON.total_seconds())
             behind = await asyncio.open_unix_connection(server.socket)
             await asyncio.gather(pass_on(reader, behind[1]), pass_on(behind[0], writer))
@@ -118,6 +125,7 @@ class TestLoss:
             client = CriClient(path)
             answer = await client.call(VERSION, cri.VersionRequest())
             await client.close()
+            await asyncio.gather(*greeted)
 
         assert answer.runtime_name
 
