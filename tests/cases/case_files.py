@@ -135,8 +135,8 @@ def case_of(name: str, text: str) -> Case:
     return Case(name, manifests, scenario, rules, answers)
 
 
-def replies(case: Case) -> Iterator[Reply]:
-    """Simulate a case, and yield the answer to each of its questions."""
+def simulation_of(case: Case) -> Simulation:
+    """Return the simulation of a case at its start."""
     started_at = case.scenario.start
     config = KubeletConfig(
         version=case.rules.release,
@@ -154,8 +154,14 @@ def replies(case: Case) -> Iterator[Reply]:
     simulation.schedule(SetPods(pods), started_at)
     for at, command in case.scenario.commands(pods):
         simulation.schedule(command, at)
+    return simulation
+
+
+def replies(case: Case) -> Iterator[Reply]:
+    """Simulate a case, and yield the answer to each of its questions."""
+    simulation = simulation_of(case)
     for question in sorted(case.answers, key=lambda question: question.at):
-        simulation.run_until(started_at + timedelta(seconds=question.at))
+        simulation.run_until(case.scenario.start + timedelta(seconds=question.at))
         yield _reply(case, simulation, question)
 
 
