@@ -481,11 +481,18 @@ def test_how_an_instance_from_before_ended_is_in_the_first_status() -> None:
 
     assert (instance.number, instance.started_at) == (4, at(-9))
     assert instance.created_at is None
-    exited = instance.exited
-    assert exited is not None
-    assert (exited.at, exited.exit_code, exited.reason) == (at(-2), 137, "OOMKilled")
-    assert exited.oom_killed
-    assert exited.restart_count == 3
+    assert instance.exited == ContainerEntry(
+        1,
+        at(-2),
+        POD.uid,
+        "app",
+        ContainerID("sim://7"),
+        3,
+        LifecycleStep.EXITED,
+        137,
+        oom_killed=True,
+        reason="OOMKilled",
+    )
 
 
 def test_a_first_request_to_stop_is_the_one_that_counts() -> None:

@@ -94,8 +94,9 @@ def test_a_variable_is_read(name: str) -> None:
     assert found(a_waiting_pod("sh", "-c", script)) == []
 
 
-def test_an_image_that_is_named_after_what_it_does() -> None:
-    init = Container("wait", "groundnuty/k8s-wait-for:v2", args=("service", "web"))
+@pytest.mark.parametrize("args", [("service", "web"), ("web",), ("web:80", "x")])
+def test_an_image_that_is_named_after_what_it_does(args: tuple[str, ...]) -> None:
+    init = Container("wait", "groundnuty/k8s-wait-for:v2", args=args)
     pod = labelled(a_pod(a_container(), name="web", init_containers=(init,)))
 
     assert [line.partition(":")[0] for line in found(pod)] == [

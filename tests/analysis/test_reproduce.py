@@ -18,6 +18,7 @@ from probetui.analysis.reproduce import (
 )
 from probetui.k8s.pod import ContainerPort
 from probetui.k8s.probe import (
+    HTTP_2,
     ExecAction,
     GRPCAction,
     HTTPGetAction,
@@ -132,6 +133,67 @@ def test_what_the_kubelet_expands_is_expanded_and_quoted() -> None:
 )
 def test_a_probe_over_the_network(handler: ProbeHandler | None, words: str) -> None:
     assert command(handler) == words
+
+
+@pytest.mark.parametrize(
+    ("path", "options", "requested"),
+    [
+        pytest.param("/a/b", "", "/a/b", id="plain"),
+        pytest.param("a", "", "/a", id="relative"),
+        pytest.param("?a=1", "", "?a=1", id="a query alone"),
+        pytest.param("/a#b", "", "/a", id="a fragment"),
+        pytest.param("/a{1}/b", "", "/a%7B1%7D/b", id="braces"),
+        pytest.param("/a[1]/b", "-g", "/a[1]/b", id="brackets"),
+        pytest.param("/a/b?c={d}", "-g", "/a/b?c={d}", id="braces in the query"),
+        pytest.param("/a/../b", "--path-as-is", "/a/../b", id="up"),
+        pytest.param("/./b", "--path-as-is", "/./b", id="here"),
+        pytest.param("/a/..", "--path-as-is", "/a/..", id="up at the end"),
+        pytest.param("/..?a", "--path-as-is", "/..?a", id="up before a query"),
+        pytest.param("/a../..b/...", "", "/a../..b/...", id="other dots"),
+        pytest.param("/a b", "", "/a%20b", id="a space"),
+        pytest.param("/%41 b", "", "/A%20b", id="an escape beside a space"),
+        pytest.param("/%41b", "", "/%41b", id="an escape"),
+        pytest.param("/a%zz?b=c", "", "/a%25zz%3Fb=c", id="a broken escape"),
+        pytest.param("/a?b=%zz c", "", "/a?b=%zz%20c", id="one in the query"),
+        pytest.param("/é?é", "", "/%C3%A9?%C3%A9", id="other letters"),
+    ],
+)
+def test_a_path_is_asked_for_as_the_kubelet_asks_for_it(
+    path: str, options: str, requested: str
+) -> None:
+    line = command(HTTPGetAction(80, path))
+
+    words = shlex.split(line)
+    assert words[:6] == ["curl", "-sv", "--max-time", "2", "--noproxy", "*"]
+    assert words[6:-3] == options.split()
+    assert words[-1] == f"http://10.0.0.2:80{requested}"
+
+
+@pytest.mark.parametrize(
+    ("scheme", "protocol", "redirects", "options"),
+    [
+        pytest.param("HTTP", "", [], "", id="plain"),
+        pytest.param("https", "", [], "-k", id="TLS"),
+        pytest.param("HTTP", HTTP_2, [], "--http2-prior-knowledge", id="HTTP/2"),
+        pytest.param("HTTPS", HTTP_2, [], "-k", id="HTTP/2 by TLS"),
+        pytest.param("HTTP", "", ["/a", "/b"], "-L --max-redirs 2", id="redirects"),
+        pytest.param(
+            "HTTP", "", ["/", "HTTPS://x/"], "-k -L --max-redirs 2", id="redirected"
+        ),
+    ],
+)
+def test_curl_follows_what_the_kubelet_followed(
+    scheme: str, protocol: str, redirects: list[str], options: str
+) -> None:
+    handler = HTTPGetAction(80, scheme=scheme, protocol=protocol)
+
+    line = reproduce_command(
+        CONTAINER, Probe(handler), DOCKER, "10.0.0.2", redirects=redirects
+    )
+
+    words = shlex.split(line)
+    mine = [word for word in words[4:-3] if word not in {"--noproxy", "*"}]
+    assert mine == options.split()
 
 
 @pytest.mark.parametrize(
@@ -272,6 +334,7 @@ def test_a_command_that_is_too_long_is_not_there_to_be_pasted() -> None:
 
     assert long == "# command too long to paste (12030 characters)"
     assert command(ExecAction(("echo", "a" * 11_970))).endswith("a")
+    assert command(ExecAction(("echo", "a" * 11_971))).startswith("# command too long")
 
 
 def test_a_command_that_the_kubelet_does_not_expand_cannot_be_repeated() -> None:

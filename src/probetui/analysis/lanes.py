@@ -498,12 +498,12 @@ class ContainerLane:
     def cells(self, axis: LaneAxis, probes: Sequence[LaneCell]) -> list[LaneCell]:
         """Return the cells of the past, with the worst of its probes while it ran."""
         cells = [EMPTY_CELL] * axis.width
-        steps = [*self._steps, _LifeStep(axis.now, _Life.ENDED)]
-        for step, following in pairwise(steps):
-            if following.at < axis.start or step.at >= axis.end:
+        ends = [*(step.at for step in self._steps[1:]), axis.now]
+        for step, end in zip(self._steps, ends, strict=False):
+            if end < axis.start or step.at >= axis.end:
                 continue
             own = self._cell(step)
-            for index in axis.between(step.at, min(following.at, axis.now)):
+            for index in axis.between(step.at, min(end, axis.now)):
                 cell = own
                 if cell is None:
                     cell = probes[index] if probes else _UNPROBED

@@ -151,7 +151,10 @@ class TestNeverCreated:
             a_pod(), absent=["busybox:1.36"], dealing=takes(PullImage, 0, "no such")
         )
 
-        assert bench.chain(0.5) == [Kind.IMAGE_PULL_FAILED]
+        answer = bench.answer(0.5)
+
+        assert kinds(answer) == [Kind.IMAGE_PULL_FAILED]
+        assert "no such" in answer.now.evidence.message
 
     def test_its_image_may_never_be_pulled(self) -> None:
         pod = a_pod(a_container(image_pull_policy=PullPolicy.NEVER))
@@ -183,6 +186,16 @@ class TestNeverCreated:
 
         assert kinds(answer) == [kind]
         assert "refused" in answer.now.evidence.message
+
+    def test_the_deadline_of_its_pod_came_first(self) -> None:
+        pod = a_pod(init_containers=(a_container("seed"),), active_deadline_seconds=5)
+        bench = CauseBench(pod, lives={"seed": (STUBBORN,)})
+
+        answer = bench.answer(60)
+
+        assert answer.now.kind is Kind.POD_ENDED_FIRST
+        assert answer.now.subject.name == "Failed"
+        assert answer.now.evidence.message == "DeadlineExceeded"
 
     def test_the_pod_failed_first(self) -> None:
         pod = a_pod(

@@ -9,11 +9,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from probetui.analysis.causes.answer import last_endings
+from probetui.analysis.causes.answer import explain, last_endings
 from probetui.analysis.causes.cause import Ending, Restart, RestartTiming
 from probetui.analysis.causes.endings import signal_of
 from probetui.analysis.causes.kinds import CauseKind as Kind
 from probetui.analysis.container_history import FAILED_PRE_STOP, SessionHistory
+from probetui.analysis.next_failure import (
+    Outlook,
+    OutlookCondition,
+    OutlookEvent,
+)
 from probetui.k8s.event import Event, EventType
 from probetui.k8s.pod import RESTART_ALL_CONTAINERS, Container, RestartRule
 from probetui.k8s.probe import ExecAction, SleepAction, TCPSocketAction
@@ -407,6 +412,35 @@ def test_of_a_hook_that_cannot_be_run_it_is_said_where_it_would_have_been(
         "cannot run it."
     )
     assert cause.evidence.lines == (said,) * lines
+
+
+@pytest.mark.parametrize(
+    ("bounds", "earliest", "latest"),
+    [
+        pytest.param((None, None), 50, None, id="an-instant"),
+        pytest.param((18, 23), 48, 53, id="between-two"),
+        pytest.param((18, None), 48, 50, id="since"),
+    ],
+)
+def test_sigkill_comes_as_long_after_a_stop_as_the_grace_period(
+    bounds: tuple[float | None, float | None], earliest: float, latest: float | None
+) -> None:
+    before, after = (None if bound is None else at(bound) for bound in bounds)
+    stop = replace(a_stop(20, ExitCause.USER), not_before=before, not_after=after)
+    pod = a_pod(container := a_container())
+
+    def outlook(now: float) -> Outlook | None:
+        past = past_of([*a_start(), stop])
+        return explain(pod, container, past, at(now), PORTED_RULES).outlook
+
+    end = latest or earliest
+    assert outlook(end) == Outlook(
+        OutlookEvent.SIGKILL,
+        at(earliest),
+        None if latest is None else at(latest),
+        OutlookCondition.STILL_RUNS,
+    )
+    assert outlook(end + 1) is None
 
 
 @pytest.mark.parametrize(

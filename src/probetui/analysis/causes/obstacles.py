@@ -85,7 +85,9 @@ def own_reason(case: WhyCase) -> Cause | None:
         # The next status has the reason; the event of the failure comes before it.
         reason = _failure_of_image(case)
         is_pull = _BY_REASON.get(reason) is CauseKind.IMAGE_PULL_FAILED
-        waiting = Waiting(reason, case.history.pull_error if is_pull else "")
+        waiting = Waiting(reason)
+        if is_pull:
+            waiting = Waiting(reason, case.history.pull_error)
     if waiting.reason not in _BY_REASON:
         return None
     return _obstacle(case, waiting)
