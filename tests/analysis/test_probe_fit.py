@@ -6,8 +6,12 @@ import math
 import random
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from statistics import NormalDist
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from probetui.analysis.probe_fit import (
@@ -447,6 +451,42 @@ def test_the_upper_bound_is_clopper_and_pearsons(
 
 
 @pytest.mark.parametrize(
+    ("successes", "trials"), [(0, 1), (1, 2), (7, 50), (99, 100), (2_000, 9_000)]
+)
+def test_at_the_upper_bound_so_few_successes_have_a_chance_of_a_twentieth(
+    successes: int, trials: int
+) -> None:
+    bound = upper_bound(successes, trials)
+
+    chance = math.fsum(
+        math.exp(
+            math.log(math.comb(trials, number))
+            + number * math.log(bound)
+            + (trials - number) * math.log1p(-bound)
+        )
+        for number in range(successes + 1)
+    )
+    assert chance == pytest.approx(0.05, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("successes", "trials"), [(2_001, 9_000), (3_000, 3_001), (50_000, 1_000_000)]
+)
+def test_the_upper_bound_of_many_is_as_far_away_as_one_success_in_twenty_is(
+    successes: int, trials: int
+) -> None:
+    bound = upper_bound(successes, trials)
+
+    deviation = math.sqrt(bound * (1 - bound) / trials)
+    assert (bound - successes / trials) / deviation == pytest.approx(1.6448536269)
+
+
+def test_the_upper_bound_is_no_more_than_always() -> None:
+    assert [upper_bound(5, trials) for trials in (4, 5)] == [1.0, 1.0]
+    assert upper_bound(5, 6) < 1
+
+
+@pytest.mark.parametrize(
     ("probability", "freedom", "quantile"),
     [
         # From tables of Student's distribution.
@@ -459,3 +499,234 @@ def test_students_quantile_is_near_that_of_tables(
     probability: float, freedom: int, quantile: float
 ) -> None:
     assert student_quantile(probability, freedom) == pytest.approx(quantile, rel=0.04)
+
+
+def test_students_quantile_is_the_sum_of_four_terms_of_the_series() -> None:
+    # With x = 2 their g1, g2 and g3 are 10/4, 294/96 and 1,098/384.
+    probability = NormalDist().cdf(2)
+
+    assert student_quantile(probability, 1) == pytest.approx(
+        2 + 10 / 4 + 294 / 96 + 1_098 / 384
+    )
+    assert student_quantile(probability, 2) == pytest.approx(
+        2 + 10 / 8 + 294 / 384 + 1_098 / 3_072
+    )
+
+
+@given(
+    st.lists(st.integers(1, 6), max_size=14),
+    st.integers(100, 5_000),
+    st.integers(1, 60),
+    st.floats(1, 400),
+)
+@settings(max_examples=50, deadline=None)
+def test_a_fitted_threshold_is_the_least_that_reaches_the_goal(
+    runs: list[int], probes: int, period: int, days: float
+) -> None:
+    probe = replace(RECORDED, period_seconds=period, failure_threshold=7)
+    evidence = ProbeEvidence(probe, probes + sum(runs), (0.1,), failure_runs=(*runs,))
+    per = timedelta(days=days)
+
+    fit = fit_liveness(evidence, FitGoal(per, timedelta(days=10_000)))
+
+    assert isinstance(fit, LivenessFit)
+    threshold = fit.probe.failure_threshold
+    assert threshold > max(runs, default=0)
+    assert fit.false_kill_every >= per * (1 - 1e-9)
+    less = replace(fit.probe, failure_threshold=threshold - 1)
+    assert threshold == max(runs, default=0) + 1 or (
+        false_kill_every(evidence, less) < per
+    )
+
+
+@pytest.mark.parametrize(
+    ("latencies", "p99", "slowest"),
+    [
+        pytest.param((), 0.0, 0.0, id="none"),
+        pytest.param((3.0,), 3.0, 3.0, id="one"),
+        pytest.param((2.0, 1.0), 2.0, 2.0, id="two"),
+        pytest.param(range(100, 0, -1), 99, 100, id="a-hundred"),
+        pytest.param(range(1, 102), 100, 101, id="one-more"),
+        pytest.param(range(1, 201), 198, 200, id="two-hundred"),
+    ],
+)
+def test_99_percent_take_no_longer(
+    latencies: Sequence[float], p99: float, slowest: float
+) -> None:
+    evidence = ProbeEvidence(RECORDED, latencies=tuple(latencies))
+
+    assert (evidence.p99, evidence.slowest) == (p99, slowest)
+
+
+@pytest.mark.parametrize(
+    ("successes_by", "p99", "slowest"),
+    [
+        pytest.param({0.5: 99, 1.0: 100, 2.5: 100}, 0.5, 1.0, id="bounds"),
+        pytest.param({0.5: 98.9, 1.0: 100, 2.5: 100}, 1.0, 1.0, id="just-below"),
+        pytest.param({2.5: 50, 10.0: 100}, 5.0, 5.0, id="no-longer-than-the-time-out"),
+        pytest.param({2.5: 50, math.inf: 100}, 5.0, 5.0, id="beyond-all-bounds"),
+    ],
+)
+def test_of_buckets_the_bounds_are_known(
+    successes_by: dict[float, float], p99: float, slowest: float
+) -> None:
+    evidence = ProbeEvidence(RECORDED, successes_by=successes_by)
+
+    assert (evidence.p99, evidence.slowest) == (p99, slowest)
+
+
+@pytest.mark.parametrize(
+    ("fields", "missing"),
+    [
+        pytest.param({}, "", id="enough"),
+        pytest.param({"probes": 99}, "99 probes of the running", id="too-few"),
+        pytest.param({"probes": 1}, "1 probe of the running", id="one"),
+        pytest.param({"cut_off": 1}, "", id="one-in-a-hundred-cut-off"),
+        pytest.param(
+            {"cut_off": 2},
+            "2 of 100 probes were cut off after 5 s, so how long they take is unknown: "
+            "record with a larger timeoutSeconds",
+            id="two-cut-off",
+        ),
+        pytest.param({"probes": 250, "cut_off": 2}, "", id="half-is-rounded-to-even"),
+        pytest.param(
+            {"cut_off": 2, "successes_by": {1.0: 100}},
+            "2 of 100 probes may have been cut off after 5 s",
+            id="buckets",
+        ),
+    ],
+)
+def test_what_is_missing_for_a_fit_of_liveness(
+    fields: dict[str, Any], missing: str
+) -> None:
+    evidence = ProbeEvidence(RECORDED, **{"probes": 100, "latencies": (0.1,), **fields})
+
+    fit = fit_liveness(evidence, FitGoal(timedelta(days=1), timedelta(days=1)))
+
+    said = "; ".join(fit.missing) if isinstance(fit, NotFitted) else ""
+    assert said.startswith(missing)
+    assert bool(said) is bool(missing)
+
+
+@pytest.mark.parametrize(
+    ("slowest", "has_latencies", "limit"),
+    [
+        pytest.param(0.1, True, 1, id="a-second-at-least"),
+        pytest.param(0.5, True, 1, id="just-a-second"),
+        pytest.param(0.51, True, 2, id="rounded-up"),
+        pytest.param(3.0, True, 6, id="twice-as-long"),
+        pytest.param(0.0, False, 5, id="as-recorded-where-it-is-not-known"),
+    ],
+)
+def test_a_time_out_is_twice_what_the_slowest_took(
+    slowest: float, limit: int, *, has_latencies: bool
+) -> None:
+    evidence = ProbeEvidence(RECORDED, 1_000, (slowest,), has_latencies=has_latencies)
+
+    fit = fit_liveness(evidence, FitGoal(timedelta(days=1), timedelta(days=1)))
+
+    assert isinstance(fit, LivenessFit)
+    assert fit.probe.timeout_seconds == limit
+
+
+def chance_of(evidence: ProbeEvidence, threshold: int = 1) -> float:
+    """Return with which chance a false kill begins at a tick."""
+    probe = replace(evidence.probe, failure_threshold=threshold)
+    return probe.period_seconds / false_kill_every(evidence, probe).total_seconds()
+
+
+def test_probes_that_all_failed_are_taken_as_one_success() -> None:
+    evidence = ProbeEvidence(RECORDED, 3, failure_runs=(2, 1))
+
+    assert chance_of(evidence) == pytest.approx(upper_bound(2, 1 + 2))
+
+
+@pytest.mark.parametrize(("begun", "counted"), [(0, 2), (1, 2), (2, 2), (5, 5)])
+def test_runs_that_were_joined_are_counted_as_those_that_they_may_be(
+    begun: int, counted: int
+) -> None:
+    evidence = ProbeEvidence(RECORDED, 500, failure_runs=(2, 1), begun=begun)
+
+    bound = upper_bound(counted, 500 - 3 + counted)
+    assert chance_of(evidence) == pytest.approx(bound)
+
+
+@pytest.mark.parametrize(
+    ("runs", "goes_on"),
+    [
+        pytest.param((), 0.5, id="none"),
+        pytest.param((1,) * 9, 0.5, id="too-few"),
+        pytest.param((1,) * 8 + (4,), 0.5, id="too-few-and-shorter"),
+        pytest.param((4,) * 9, 0.75, id="too-few-and-longer"),
+        pytest.param((1,) * 9 + (4,), upper_bound(3, 13), id="enough"),
+    ],
+)
+def test_how_long_runs_last_is_known_of_ten(
+    runs: tuple[int, ...], goes_on: float
+) -> None:
+    probe = replace(RECORDED, failure_threshold=50)
+    evidence = ProbeEvidence(probe, 1_000, (0.1,), failure_runs=runs)
+
+    ratio = chance_of(evidence, 2) / chance_of(evidence, 1)
+    assert ratio == pytest.approx(goes_on, rel=1e-3)
+    fit = fit_liveness(evidence, FitGoal(timedelta(days=1), timedelta(days=1)))
+    assert isinstance(fit, LivenessFit)
+    assert bool(fit.assumed) is (len(runs) < 10)
+
+
+def test_a_threshold_that_is_never_reached_kills_after_half_of_all_time() -> None:
+    evidence = ProbeEvidence(RECORDED, 1_000, (0.1,))
+    probe = replace(RECORDED, failure_threshold=10_000)
+
+    every = false_kill_every(evidence, probe)
+
+    assert every / timedelta.max == pytest.approx(0.5)
+
+
+def test_a_failure_may_be_noticed_as_late_as_the_goal_has_it() -> None:
+    evidence = ProbeEvidence(RECORDED, 1_000, (0.1,))
+    fit = fit_liveness(evidence, FitGoal(timedelta(days=1), timedelta(days=1)))
+    assert isinstance(fit, LivenessFit)
+
+    assert fit_liveness(evidence, FitGoal(timedelta(days=1), fit.noticed)) == fit
+    sooner = fit.noticed - timedelta(seconds=1)
+    assert fit_liveness(evidence, FitGoal(timedelta(days=1), sooner)) != fit
+
+
+def test_of_periods_that_notice_as_soon_the_longest_is_told() -> None:
+    evidence = ProbeEvidence(replace(RECORDED, period_seconds=12), 200, (0.1,))
+
+    text = missing_of(fit_liveness(evidence, FitGoal(timedelta(days=1), timedelta())))
+
+    # One each 8 seconds with a threshold of 12 takes 97 seconds as well.
+    assert "soonest notice is 97 s (periodSeconds 12, failureThreshold 8)" in text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "period"),
+    [
+        *((4, 1), (14, 1), (16, 2), (24, 2), (26, 3), (94, 9), (96, 10), (300, 10)),
+    ],
+)
+def test_a_start_is_probed_ten_times_within_its_usual_length(
+    seconds: float, period: int
+) -> None:
+    fit = fit_startup(StartEvidence((float(seconds),) * 5), RECORDED, GOAL)
+
+    assert isinstance(fit, StartupFit)
+    assert fit.probe.period_seconds == period
+
+
+def test_a_start_that_took_no_time_has_a_second() -> None:
+    fit = fit_startup(StartEvidence((0.0,) * 5), RECORDED, GOAL)
+
+    assert isinstance(fit, StartupFit)
+    assert fit.needed == timedelta(seconds=0.001)
+    assert (fit.probe.period_seconds, fit.probe.failure_threshold) == (1, 2)
+
+
+def test_one_start_too_few_and_one_that_was_ended_are_told_as_one() -> None:
+    text = missing_of(fit_startup(StartEvidence((1.0,), 1), RECORDED, GOAL))
+
+    assert text.startswith("1 start seen; 5 are needed: ")
+    assert "; 1 start was ended before a first success, " in text

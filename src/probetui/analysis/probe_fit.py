@@ -400,7 +400,7 @@ def _goes_on(evidence: ProbeEvidence) -> float:
     unending = evidence.kills * (threshold - 1)
     as_if_false = upper_bound(failed - runs + unending, failed + unending)
     seen = upper_bound(failed - runs, failed)
-    corrected = untruncated(1 / (1 - seen), threshold) if seen < 1 else None
+    corrected = untruncated(1 / (1 - seen), threshold)
     return as_if_false if corrected is None else min(as_if_false, corrected)
 
 
@@ -440,8 +440,6 @@ def _threshold(evidence: ProbeEvidence, probe: Probe, goal: FitGoal) -> int:
     seen = math.ceil(ticks / probe.period_seconds) + 1
     begins, goes_on = _failure_run_bounds(evidence, probe.period_seconds)
     chance = probe.period_seconds / (goal.per / _SECOND)
-    if begins <= chance:
-        return seen
     return max(seen, math.ceil(math.log(chance / begins, goes_on)) + 1)
 
 
