@@ -337,6 +337,15 @@ async def test_why_is_the_chain_of_causes_with_what_comes_next_below() -> None:
     assert chain[3].startswith("08:21:05.1  second failure in a row")
 
 
+async def test_beside_the_events_the_chain_of_causes_is_whole() -> None:
+    rows = await why_of(steady(), (160, 45))
+    chain = " ".join(" ".join(row[:61] for row in rows[1:]).split())
+
+    assert "…" not in chain
+    assert "cat: can't open '/tmp/healthy': No such file or directory" in chain
+    assert chain.endswith("3 are needed, so nothing was done.")
+
+
 async def test_on_one_row_why_does_not_repeat_what_the_probe_printed() -> None:
     (row,) = await why_of(steady(), (80, 24))
 
@@ -474,7 +483,7 @@ async def _drawn(state: str, size: tuple[int, int]) -> str:
 
 
 async def test_a_cause_that_has_no_room_ends_in_an_ellipsis() -> None:
-    text = await _drawn("two-of-three", (160, 45))
+    text = await _drawn("twelve", (160, 45))
 
-    assert "the probe failed after 31ms: HTTP probe failed with…" in text
-    assert "Warning 25" in text
+    assert "exceeded (Client.Timeout exceeded while awaiting…" in text
+    assert "Warning 55" in text

@@ -71,6 +71,9 @@ _ROOMY = 36
 _ROOMY_FOR_CAUSES = 40
 """The rows, without those of a lesson, from which on the chain of causes has five."""
 
+_MORE_CAUSES = 3
+"""Rows that the chain of causes may have of the output below it, beside the events."""
+
 _LEAST_EVENTS = 5
 """Rows of the events beside lanes, before these get more than they need at least."""
 
@@ -546,6 +549,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
             table.listed_rows,
             probes,
             has_lanes=has_lanes,
+            is_wide=self.app.size.width >= WIDE,
             waits=waits,
             rules=rules,
         )
@@ -650,6 +654,7 @@ def lane_rows(
     probes: int,
     *,
     has_lanes: bool = True,
+    is_wide: bool = False,
     waits: int = 0,
     rules: int = 0,
 ) -> LaneRows:
@@ -659,7 +664,8 @@ def lane_rows(
     containers, probes of the selected container, why, events, as far as the style sheet
     shows these. What is left over goes to the plot of a probe, its latencies and the
     decision trace, in this order and as far as the events keep their share. On a low
-    terminal the probes give way to more containers than there is room for. Without
+    terminal the probes give way to more containers than there is room for. On a wide
+    one, where the lines of why are short, it has some of the rows below it. Without
     probes the `waits` between instances have the room of the plot, and then the `rules`
     that restarts go by.
     """
@@ -701,6 +707,9 @@ def lane_rows(
         more = min((left + 1) // 2, MOST_PLOT_ROWS - PLOT_ROWS)
         of_probes += plot + more
         trace += min((left - more) // 2, _MORE_FACTS) if trace else 0
+    if is_wide and why:
+        below = height - 2 - taken - card - listed - of_probes - why - trace
+        why += max(min(below - _FIVE_EVENTS, _MORE_CAUSES), 0)
     above = " ".join(str(row) for row in (card, listed, of_probes, why) if row)
     heights = f"{above} 1fr {trace or ''}".rstrip()
     has_probes = of_probes > 0 or height < _LEAST_FOR_ALL
