@@ -27,7 +27,12 @@ from probetui.tui.panes.container_table import ContainerTable
 from probetui.tui.screens.dialogs import ChoiceScreen, QuestionScreen
 from probetui.tui.services import shell
 from tests.ticks import NOW
-from tests.tui.app_harness import an_app, an_app_of_cards, screen_text
+from tests.tui.app_harness import (
+    an_app,
+    an_app_of_cards,
+    screen_lines,
+    screen_text,
+)
 from tests.tui.fake_session import FakeSession
 from tests.tui.scenes import failing
 from tests.tui.snapshots import (
@@ -165,6 +170,23 @@ async def test_the_menu_shows_the_number_of_lines_of_a_text() -> None:
     assert re.search(r" 1  name +demo/liveness", shown)
     assert re.search(r" 4  kubectl describe of the pod +\d+ lines", shown)
     assert re.search(r" 6  status of the pod as JSON +\d+ lines", shown)
+
+
+@pytest.mark.parametrize(
+    ("width", "end"),
+    [
+        pytest.param(80, "exec d71cb34f0e11 cat …┃", id="cut where the terminal ends"),
+        pytest.param(120, "cat /tmp/healthy  ", id="whole in a wide terminal"),
+    ],
+)
+async def test_the_menu_is_as_wide_as_what_can_be_copied(width: int, end: str) -> None:
+    app = an_app(failing())
+    async with app.run_test(size=(width, 40)) as pilot:
+        await pilot.press("C")
+        await pilot.pause()
+        (row,) = [row for row in screen_lines(app) if "command that repeats" in row]
+
+    assert end in row
 
 
 async def test_a_number_selects_a_row_of_the_menu(clipboard: Path) -> None:

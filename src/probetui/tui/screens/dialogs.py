@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from string import digits
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
@@ -31,6 +32,12 @@ _NAMES_IN_MENU, _LEAST_NAME = 56, 12
 """The share of a menu's width for names, in percent, and their least width in cells."""
 
 
+_LEAST_MENU = 76
+"""The width of a menu in cells, where the terminal has it and no note is wider."""
+
+_AROUND_CHOICE = 9
+"""The cells of a menu beside names and notes: frame, cursor, number, gap."""
+
 _MOST_NAMES = 5
 """How many pods a question names."""
 
@@ -51,6 +58,15 @@ class ChoicePane(Pane):
         self._name_of_menu = name
         self._choices = choices
         self._widest = max((len(name) for name, _ in choices), default=0)
+        self._widest_note = max((cell_len(note) for _, note in choices), default=0)
+
+    def get_content_width(
+        self,
+        container: Size,  # noqa: ARG002  # the framework's
+        viewport: Size,  # noqa: ARG002  # the framework's
+    ) -> int:
+        """Return the width that shows all notes, in cells."""
+        return max(self._widest + self._widest_note + _AROUND_CHOICE, _LEAST_MENU)
 
     def get_content_height(
         self,

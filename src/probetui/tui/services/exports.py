@@ -29,7 +29,6 @@ from probetui.tui.screens.registry import open_choice
 from probetui.tui.state import StatefulApp, UiState
 from probetui.tui.view_model import ViewModel
 
-_MOST_CHARACTERS = 70
 _MOST_TEXT_FILES = 10_000
 
 
@@ -139,7 +138,7 @@ class CopyItem(Struct, frozen=True):
     def preview(self) -> str:
         """The text if it is one line, else the number of its lines."""
         lines = self.text.count("\n") + (not self.text.endswith("\n"))
-        return self.text[:_MOST_CHARACTERS] if lines == 1 else f"{lines} lines"
+        return self.text if lines == 1 else f"{lines} lines"
 
 
 def copy_items(subject: Subject, view_model: ViewModel) -> Sequence[CopyItem]:
