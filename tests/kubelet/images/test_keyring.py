@@ -76,6 +76,7 @@ def test_credentials_are_for_images_of_their_registry(image: str, place: str) ->
         ("registry.test/other/app", "registry.test/team"),
         ("a.b.registry.test/app", "*.registry.test"),
         ("registry.test/app", "*.registry.test"),
+        ("eu.registry.test/app", "us*.registry.test"),
         ("localhost/app", "index.docker.io.test"),
         ("registry.test/app", "user@other.test"),
     ],

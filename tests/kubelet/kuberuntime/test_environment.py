@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probetui.k8s.environment import (
+    MAX_EXPANSION_BYTES,
     ConfigMapEnvSource,
     ConfigMapKeyRef,
     EnvFrom,
@@ -211,6 +212,17 @@ def test_variables_that_double_again_and_again_are_refused() -> None:
     made = make(a_container(env=env(A0="x" * 64, **doubled)))
 
     assert made == ConfigRefusal("the variables of the container are larger than 1 MiB")
+
+
+def test_variables_of_a_mebibyte_are_not_too_large() -> None:
+    # Each takes two bytes beside its name and its value.
+    most = "x" * (MAX_EXPANSION_BYTES - 3)
+
+    assert make(a_container(env=(EnvVar("A", most),))) == {"A": most}
+    assert make(a_container(env=(EnvVar("A", most), EnvVar("A", "y")))) == {"A": "y"}
+    assert make(a_container(env=(EnvVar("A", f"{most}x"),))) == ConfigRefusal(
+        "the variables of the container are larger than 1 MiB"
+    )
 
 
 def test_variables_that_are_too_large_together_are_refused() -> None:

@@ -224,6 +224,18 @@ class TestAddingAndRemovingWorkers:
         assert bench.ticks()[0].exit is Exit.POD_DELETED
         assert bench.workers()[0] == ("app", STARTUP)
 
+    def test_a_probe_that_ends_after_the_deletion_of_its_pod_kills_nothing(
+        self,
+    ) -> None:
+        bench = Bench(with_probe(LIVENESS, failure_threshold=1))
+        bench.run(0)
+        bench.manager.replace_pod(replace(bench.pod, deletion_requested_at=START))
+
+        bench.answer(FAILS)
+
+        (tick,) = bench.ticks()
+        assert (tick.result, tick.action) == (Result.FAILURE, TickAction.NONE)
+
     def test_a_worker_that_is_not_there_is_none(self) -> None:
         assert Bench(a_pod()).manager.worker(a_key()) is None
 

@@ -13,7 +13,9 @@ from probetui.k8s.pod import Pod, RestartPolicy
 from probetui.k8s.probe import ProbeType
 from probetui.k8s.runtime import ContainerID
 from probetui.k8s.status import (
+    ConditionStatus,
     ContainerStatus,
+    PodCondition,
     PodPhase,
     PodStatus,
     Running,
@@ -21,6 +23,7 @@ from probetui.k8s.status import (
     Waiting,
 )
 from probetui.kubelet.journal import Exit, Skip
+from probetui.kubelet.kuberuntime.restart import ALL_CONTAINERS_RESTARTING
 from probetui.kubelet.outcome import Result
 from probetui.kubelet.prober.results_manager import ResultsManager, ResultUpdate
 from probetui.kubelet.prober.worker import (
@@ -245,6 +248,29 @@ class TestGates:
         bench = Bench(pod=a_pod(restart_policy=NEVER))
 
         assert bench.decide(a_container_status(state=Waiting())) is Skip.NOT_RUNNING
+
+    @pytest.mark.parametrize(
+        ("status", "decision"),
+        [
+            pytest.param(ConditionStatus.TRUE, Skip.NOT_RUNNING, id="all"),
+            pytest.param(
+                ConditionStatus.FALSE, Exit.CONTAINER_WILL_NOT_RESTART, id="none"
+            ),
+        ],
+    )
+    def test_a_worker_stays_while_all_containers_are_restarted(
+        self, status: ConditionStatus, decision: Decision
+    ) -> None:
+        pod = a_pod(restart_policy=NEVER)
+        worker = Worker(
+            a_key(), pod, pod.containers[0], a_probe(), rules=rules_of("1.36")
+        )
+        published = a_status(
+            a_container_status(state=EXITED),
+            conditions=(PodCondition(ALL_CONTAINERS_RESTARTING, status),),
+        )
+
+        assert worker.decide(published, ResultsManager(LIVENESS), START) is decision
 
     @pytest.mark.parametrize(
         ("version", "decision"),

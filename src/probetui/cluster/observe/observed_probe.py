@@ -488,7 +488,9 @@ class ObservedProbe:
         before, self._reached_before = self._reached_before, result
         self.stored = result
         self.on_hold = self.on_hold or result in self.worker.holds_after
-        return tick_action(self.key.probe_type, result, recorded, before, kills=True)
+        return tick_action(
+            self.key.probe_type, result, recorded, before, kills=True, is_deleted=False
+        )
 
     # -- snapshot
 

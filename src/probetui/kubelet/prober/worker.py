@@ -325,7 +325,7 @@ def tick_action(
     stored_before: Result | None,
     *,
     kills: bool,
-    is_deleted: bool = False,
+    is_deleted: bool,
 ) -> TickAction:
     """Return the action after a tick; an unchanged result has none.
 
