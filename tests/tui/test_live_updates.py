@@ -104,6 +104,7 @@ async def test_times_that_are_shown_already_are_not_shown_again() -> None:
     session = FakeSession(running())
     app = an_app_of_cards(session)
     async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
         shown = app.ui_state.view_model
         session._snapshot = later(running(), 0.1)
         app._count_down()
@@ -136,6 +137,7 @@ async def test_no_snapshot_is_read_while_time_stands_still() -> None:
     session = FakeSession(replace(running(), playback=a_playback(is_paused=True)))
     app = an_app_of_cards(session)
     async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
         reads = session.reads
         app._count_down()
         await pilot.pause()

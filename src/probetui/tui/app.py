@@ -271,12 +271,14 @@ class ProbetuiApp(StatefulApp, inherit_bindings=False):
         # Messages to a screen that is not mounted would be lost.
         await AwaitMount(self._main, [self._main])
         self._unsubscribe = self.session.subscribe(self._announce)
-        # A change before the subscription would not be announced otherwise.
-        self._announce()
         step = countdown_step(self._options)
         self.set_interval(step.total_seconds(), self._count_down)
         if self._options.presents:
             self.call_after_refresh(self.action_show_screen, "present")
+
+    def on_ready(self) -> None:
+        """Show changes from before the subscription; the first screen is drawn now."""
+        self.call_after_refresh(self._announce)
 
     def on_unmount(self) -> None:
         self._unsubscribe()

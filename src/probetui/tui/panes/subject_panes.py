@@ -406,7 +406,7 @@ class WhyPage(SubjectPage):
     """Why the container is as it is, as a chain of causes; or about the chosen tick.
 
     `explain` returns the chain for a number of rows, empty if there is nothing to
-    explain. It is None until the first frame is painted, which does not wait for it.
+    explain. It is None beside cards.
     """
 
     LEAST_FRAMED = 3

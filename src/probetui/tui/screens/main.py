@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual import on
@@ -58,6 +58,8 @@ from probetui.tui.state import UiState
 from probetui.tui.view_model import ViewModel
 
 if TYPE_CHECKING:
+    from probetui.presentation.container.detail import Subject
+    from probetui.presentation.text.spans import Line
     from probetui.tui.screens.jump import JumpTarget, Places
 
 _PANES = ("containers", "detail", "other", "ticks", "why", "trace", "events", "output")
@@ -150,6 +152,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
             self._ticks.page = self._lanes_page
             self._detail.page = self._headline
             self.add_class("-lanes")
+        self._explain()
         self._events = EventPane(view, is_ascii=is_ascii)
         self._output = OutputPane(view, is_ascii=is_ascii)
         self._outputs = OutputController(
@@ -194,28 +197,23 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         if not self._is_laid_out:
             self._is_laid_out = True
             self.refresh()
-            self.call_after_refresh(self._look_for_causes)
 
-    def _look_for_causes(self) -> None:
-        """Show why beside lanes; the first frame does not wait for the imports.
+    def _explain(self) -> None:
+        """Show why beside lanes; cards have the last tick's own, below its trace."""
+        page, has_lanes = self._why_page, self._has_lanes
+        page.explain = self._chain_about if has_lanes else None
+        page.explain_in_full = self._full_answer if has_lanes else None
 
-        Cards have the last tick's own reason, below its trace.
-        """
-        if not self._has_lanes:
-            self._why_page.explain = None
-            return
-        from probetui.tui.screens.answers import (  # noqa: PLC0415
-            chain_about,
-            full_answer,
-        )
+    def _chain_about(self, subject: Subject, room: int) -> Sequence[Line]:
+        # Late: a first screen that waits for its pods explains nothing.
+        from probetui.tui.screens.answers import chain_about  # noqa: PLC0415
 
-        self._why_page.explain = lambda subject, room: chain_about(
-            subject, self.ui_state.view_model, room
-        )
-        self._why_page.explain_in_full = lambda subject: full_answer(
-            subject, self.ui_state.view_model
-        )
-        self._why.repaint()
+        return chain_about(subject, self.ui_state.view_model, room)
+
+    def _full_answer(self, subject: Subject) -> Sequence[Line]:
+        from probetui.tui.screens.answers import full_answer  # noqa: PLC0415
+
+        return full_answer(subject, self.ui_state.view_model)
 
     def _compositor_refresh(self) -> None:
         # Nothing is drawn before all panes know their size.
@@ -338,7 +336,7 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         }
         self.query_one("#panes").sort_children(key=lambda pane: places[pane])
         self._look_back()
-        self._look_for_causes()
+        self._explain()
         view_model = self.ui_state.view_model
         self._containers.show(view_model.snapshot.pods, view_model.view)
         self._share_rows()
