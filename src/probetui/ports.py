@@ -139,9 +139,10 @@ class LogSource(Protocol):
     ) -> AsyncIterator[LogLine]:
         """Yield the last `tail` lines, then, if asked, what comes.
 
-        It ends when the container does. Raises `ContainerRuntimeError` for a container
-        that is gone. A byte that is not UTF-8 is a lone surrogate where the runtime
-        kept it; Docker keeps U+FFFD.
+        It ends when the container does. Each line comes once and in order; one before
+        which lines are lost says so. Raises `ContainerRuntimeError` for a container
+        that is gone, and where the end of its log is lost. A byte that is not UTF-8 is
+        a lone surrogate where the runtime kept it; Docker keeps U+FFFD.
         """
 
 

@@ -226,6 +226,22 @@ async def test_lines_that_are_known_are_not_told_again_after_a_flood() -> None:
     tail.close()
 
 
+async def test_lines_that_a_source_has_lost_are_skipped() -> None:
+    class Losing:
+        async def follow_logs(
+            self, container_id: ContainerID, *, tail: int, follow: bool
+        ) -> AsyncIterator[LogLine]:
+            yield LogLine(None, "one")
+            yield LogLine(None, "three", is_after_gap=True)
+
+    tail = a_tail()
+
+    await read(Losing(), tail)
+
+    assert list(tail.lines) == [LogLine(None, "one"), LogLine(None, "three")]
+    assert list(tail.skips) == [1]
+
+
 async def test_many_lines_are_notified_as_one_change() -> None:
     notified = asyncio.Event()
     changes: list[int] = []

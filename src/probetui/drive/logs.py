@@ -221,6 +221,10 @@ class _Seam:
 
     def add(self, line: LogLine) -> None:
         """Add a line, unless it is, or may be, one that is known."""
+        if line.is_after_gap:
+            self.close()
+            self.tail.skip()
+            line = replace(line, is_after_gap=False)
         if not self._known:
             self.tail.add(line)
             return

@@ -224,9 +224,10 @@ class LogLine(Value, frozen=True):
     """One line that a container printed.
 
     `at` is None where the runtime does not keep it. A byte that is not UTF-8 is a lone
-    surrogate.
+    surrogate. `is_after_gap`: where a log is followed, lines before it are lost.
     """
 
     at: Instant | None
     text: str
     is_stderr: bool = False
+    is_after_gap: bool = False

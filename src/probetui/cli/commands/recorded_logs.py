@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from probetui.cli.printing import Notes, print_output
+from probetui.cli.printing import Notes, print_notice, print_output
 from probetui.errors import NothingToDoError, UsageError
 from probetui.k8s.pod_names import UnknownPodError, find_pods
 from probetui.k8s.runtime import LogLine
@@ -48,6 +48,10 @@ def print_log_line(line: LogLine, since: datetime | None, *, shows_time: bool) -
             "--since, --timestamps: the lines of a plain process have no times"
         )
     if since is None or (line.at is not None and line.at >= since):
+        if line.is_after_gap:
+            print_notice(
+                "warning", "lines are missing here, gone before they were read"
+            )
         stamp = f"{format_rfc3339(line.at)} " if shows_time and line.at else ""
         print_output(f"{stamp}{line.text}\n".encode(errors=_AS_READ))
 
