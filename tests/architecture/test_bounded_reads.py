@@ -32,7 +32,6 @@ EXCEPTIONS = {
     "cli/session/cluster_attachment.py:containers.open": "no file",
     "runtimes/network_namespace.py:namespace.open": "a namespace: it has no content",
     "probers/go/tls.py:self._outgoing.read": "TLS of ours, in memory",
-    "runtimes/process/logs.py:rotated.read": "from UNREAD_BYTES before its end on",
     "runtimes/cri/logs.py:reader.read": "a reader of lines, BLOCK_BYTES at a time",
     "runtimes/docker/execution.py:stream.read": "a frame of a stream",
     "runtimes/cri/streaming.py:stream.read": "the same",

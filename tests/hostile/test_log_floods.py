@@ -14,7 +14,7 @@ from probetui.runtimes.docker.streams import LONGEST_LINE_BYTES, LogLineParser
 from probetui.runtimes.process import logs
 from probetui.runtimes.process.logs import ProcessLogRotation
 
-FLOOD = logs.MAX_FILE_BYTES + 1
+FLOOD = 2 * logs.MAX_FILE_BYTES + 1
 BLOCK_BYTES = 4096
 """The space of a file of one byte on common file systems."""
 
@@ -30,7 +30,9 @@ def size_on_disk(folder: Path) -> int:
     return sum(path.stat().st_blocks * 512 for path in folder.iterdir())
 
 
-async def test_a_flooded_log_is_truncated_repeatedly(log: int, tmp_path: Path) -> None:
+async def test_the_space_of_a_flooded_log_is_freed_repeatedly(
+    log: int, tmp_path: Path
+) -> None:
     """A relist happened every second, in which a process can print a gigabyte."""
     rotation = ProcessLogRotation(lambda: [tmp_path / "0.log"])
     rotation.start()
@@ -38,14 +40,12 @@ async def test_a_flooded_log_is_truncated_repeatedly(log: int, tmp_path: Path) -
         for _ in range(10):
             os.write(log, bytes(FLOOD))
             async with asyncio.timeout(60):
-                while os.fstat(log).st_size:  # noqa: ASYNC110  # another one's file
+                while size_on_disk(tmp_path) > FLOOD:  # noqa: ASYNC110  # another one's file
                     await asyncio.sleep(0.01)
-            # The previous copy, which may still exist, and the new one.
-            assert size_on_disk(tmp_path) <= 2 * (FLOOD + BLOCK_BYTES)
     finally:
         await rotation.close()
 
-    assert (tmp_path / "0.log.1").stat().st_size == FLOOD
+    assert size_on_disk(tmp_path) <= logs.MAX_FILE_BYTES + 2 * BLOCK_BYTES
 
 
 async def test_a_removed_log_does_not_stop_rotation(tmp_path: Path) -> None:
@@ -55,11 +55,9 @@ async def test_a_removed_log_does_not_stop_rotation(tmp_path: Path) -> None:
 
     rotation.start()
     async with asyncio.timeout(60):
-        while there.stat().st_size:  # noqa: ASYNC110  # another one's file
+        while size_on_disk(tmp_path) > FLOOD - 1:  # noqa: ASYNC110  # another one's file
             await asyncio.sleep(0.01)
     await rotation.close()
-
-    assert (tmp_path / "0.log.1").exists()
 
 
 def frame(text: bytes) -> bytes:

@@ -23,6 +23,7 @@ from probetui.kubelet.effects import (
     RunPodSandbox,
     UnmountVolume,
 )
+from probetui.runtimes.process.logs import MAX_FILE_BYTES
 from probetui.runtimes.process.runtime import ProcessRuntime
 from tests.builders import START, a_container, a_pod
 from tests.hostile.arena import Arena, bind, isolated, unmount
@@ -444,8 +445,7 @@ async def test_a_fifo_in_place_of_a_log_is_reported_and_does_not_block(
 async def test_a_log_that_is_a_link_to_a_file_of_the_user_is_not_truncated(
     arena: Arena,
 ) -> None:
-    with (arena.canary / "big").open("wb") as file:
-        file.truncate(1 << 30)
+    (arena.canary / "big").write_bytes(b"x" * 3 * MAX_FILE_BYTES)
     attack = Attack(arena)
     container_id = await attack.start("touch ready; sleep 300")
     log = attack.home(container_id).parent / "0.log"

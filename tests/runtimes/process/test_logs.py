@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -33,6 +33,11 @@ def append(log: Path, text: bytes) -> None:
     descriptor = logs.open_log(log)
     os.write(descriptor, text)
     os.close(descriptor)
+
+
+def resize(log: Path, size: int) -> None:
+    with log.open("r+b") as file:
+        file.truncate(size)
 
 
 def content(log: Path) -> bytes:
@@ -162,81 +167,166 @@ def test_a_log_whose_folder_is_something_else_by_now_is_left(tmp_path: Path) -> 
     assert not logs.is_too_long(tmp_path / "folder" / "0.log")
 
 
-async def test_a_log_that_is_too_long_is_moved_away_and_can_still_be_read(
-    log: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(logs, "MAX_FILE_BYTES", 10)
-    writer = logs.open_log(log)
-    os.write(writer, b"one\ntwo\nthree\n")
+BLOCK = 4096
+"""What common file systems free at once."""
 
-    logs.rotate(log)
+
+@pytest.fixture
+def small_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logs, "MAX_FILE_BYTES", BLOCK)
+
+
+def numbered(numbers: range) -> bytes:
+    """Return lines of eight bytes."""
+    return b"".join(b"%07d\n" % number for number in numbers)
+
+
+def is_told_or_said(lines: Sequence[LogLine], count: int) -> bool:
+    """Return whether each number is told once and in order, or a gap is said there."""
+    before = -1
+    for line in lines:
+        number = int(line.text)
+        if number <= before or line.is_after_gap is (number == before + 1):
+            return False
+        before = number
+    return before == count - 1
+
+
+@pytest.mark.usefixtures("small_logs")
+async def test_of_a_log_that_is_too_long_the_end_is_kept(log: Path) -> None:
+    writer = logs.open_log(log)
+    os.write(writer, numbered(range(8 * BLOCK)))
+
+    logs.free_space(log)
     os.write(writer, b"four\n")
-    logs.rotate(log)
+    logs.free_space(log)
     os.close(writer)
 
-    assert content(log) == b"four\n"
-    assert await last(log, 3) == ["two", "three", "four"]
+    assert size_on_disk(log) <= 3 * BLOCK
+    assert (await last(log, 3))[-2:] == [f"{8 * BLOCK - 1:07}", "four"]
 
 
-async def test_who_follows_a_log_loses_nothing_when_it_is_moved_away(
-    log: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("small_logs")
+@pytest.mark.parametrize("times", [1, 2, 5])
+async def test_who_follows_a_log_is_told_all_or_what_is_lost(
+    log: Path, times: int
 ) -> None:
-    monkeypatch.setattr(logs, "MAX_FILE_BYTES", 10)
     clock, ending = FakeClock(), Ending()
-    append(log, b"one\n")
-    follower = asyncio.ensure_future(
-        texts(logs.follow(log, tail=10, has_ended=ending, clock=clock))
-    )
-    await clock.advance(logs.POLL)
+    append(log, numbered(range(10)))
+    lines = logs.follow(log, tail=10, has_ended=ending, clock=clock)
+    told = [await anext(lines) for _ in range(10)]
 
-    append(log, b"two\nthree\n")
-    logs.rotate(log)
-    append(log, b"4\n")
+    for number in range(times):
+        append(log, numbered(range(10 + number * BLOCK, 10 + (number + 1) * BLOCK)))
+        logs.free_space(log)
     ending.has_come = True
-    await clock.advance(logs.POLL)
+    told += [line async for line in lines]
 
-    assert await follower == ["one", "two", "three", "4"]
+    assert is_told_or_said(told, 10 + times * BLOCK)
+    assert [line.is_after_gap for line in told].count(True) == 1
 
 
-async def test_only_the_end_of_a_flood_is_moved_away(
-    log: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("small_logs")
+async def test_who_follows_a_log_loses_nothing_of_which_the_space_is_not_freed(
+    log: Path,
 ) -> None:
-    monkeypatch.setattr(logs, "MAX_FILE_BYTES", 100_000)
-    with log.open("wb") as file:
-        file.truncate(1 << 40)
-    append(log, b"\nthe end\n")
+    clock, ending = FakeClock(), Ending()
+    lines = logs.follow(log, tail=10, has_ended=ending, clock=clock)
+    append(log, numbered(range(10)))
+    told = [await anext(lines) for _ in range(10)]
+    append(log, numbered(range(10, BLOCK)))
+    told += [await anext(lines) for _ in range(BLOCK - 10)]
 
-    logs.rotate(log)
-    moved = log.with_name("0.log.1")
+    append(log, numbered(range(BLOCK, BLOCK + 100)))
+    logs.free_space(log)
+    ending.has_come = True
+    told += [line async for line in lines]
+
+    assert size_on_disk(log) <= 3 * BLOCK
+    assert is_told_or_said(told, BLOCK + 100)
+    assert not any(line.is_after_gap for line in told)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        pytest.param("LONGEST_FILE_BYTES", BLOCK, id="too long"),
+        pytest.param("_punch_hole", lambda _file, _end: False, id="without holes"),
+    ],
+)
+@pytest.mark.usefixtures("small_logs")
+async def test_a_log_that_cannot_have_a_hole_is_emptied(
+    log: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: object
+) -> None:
+    monkeypatch.setattr(logs, name, value)
+    append(log, numbered(range(8 * BLOCK)))
+
+    logs.free_space(log)
 
     assert content(log) == b""
-    assert (await last(log, 1)) == ["the end"]
-    assert size_on_disk(moved) < 1 << 20
 
 
-async def test_following_a_flood_continues_at_its_end(
-    log: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "empty",
+    [
+        pytest.param(Path.unlink, id="another file"),
+        pytest.param(lambda log: resize(log, 0), id="in place"),
+    ],
+)
+@pytest.mark.parametrize("after", [1, 20, 2_000])
+async def test_a_log_that_is_emptied_in_place_is_read_from_its_beginning(
+    log: Path, after: int, empty: Callable[[Path], None]
 ) -> None:
-    monkeypatch.setattr(logs, "MAX_FILE_BYTES", 10_000)
-    monkeypatch.setattr(logs, "UNREAD_BYTES", 4)
+    clock, ending = FakeClock(), Ending()
+    append(log, numbered(range(20)) + b"begun")
+    lines = logs.follow(log, tail=21, has_ended=ending, clock=clock)
+    told = [await anext(lines) for _ in range(20)]
+
+    empty(log)
+    append(log, numbered(range(100, 100 + after)))
+    ending.has_come = True
+    begun, first, *others = [line async for line in lines]
+
+    assert begun == LogLine(None, "begun")
+    assert first == LogLine(None, "0000100", is_after_gap=True)
+    assert is_told_or_said([*told, first, *others], 100 + after)
+
+
+async def test_what_is_lost_at_the_end_of_a_log_is_an_error(log: Path) -> None:
     clock, ending = FakeClock(), Ending()
     append(log, b"one\n")
-    follower = asyncio.ensure_future(
-        texts(logs.follow(log, tail=10, has_ended=ending, clock=clock))
-    )
-    await clock.settle()
+    lines = logs.follow(log, tail=20, has_ended=ending, clock=clock)
+    assert (await anext(lines)).text == "one"
 
-    append(log, b"x\n" * 10_000 + b"two\n")
-    logs.rotate(log)
-    append(log, b"3\n")
+    resize(log, 0)
     ending.has_come = True
-    await clock.advance(logs.POLL)
 
-    assert await follower == ["one", "two", "3"]
+    with pytest.raises(OSError, match="printed last may be lost"):
+        await anext(lines)
+
+
+@pytest.mark.usefixtures("small_logs")
+async def test_a_log_is_followed_behind_a_hole_that_its_container_makes(
+    log: Path,
+) -> None:
+    clock, ending = FakeClock(), Ending()
+    append(log, b"one\n")
+    lines = logs.follow(log, tail=20, has_ended=ending, clock=clock)
+    assert (await anext(lines)).text == "one"
+
+    resize(log, 1 << 40)
+    append(log, b"\nthe end\n")
+    logs.free_space(log)
+    ending.has_come = True
+
+    told = [line async for line in lines]
+    assert told[-1] == LogLine(None, "the end", is_after_gap=True)
+    assert sum(len(line.text) for line in told) < 2 * logs.BLOCK_BYTES
+    assert await last(log, 1) == ["the end"]
 
 
 def test_a_log_that_is_gone_needs_no_room(log: Path) -> None:
-    logs.rotate(log)
+    logs.free_space(log)
 
     assert not log.exists()
 

@@ -1,13 +1,15 @@
-"""Logs of containers: one file each, followed, and rotated by polling its size.
+"""Logs of containers: one file each, followed, and limited by polling its size.
 
 Processes write to their logs themselves, so that they go on without probetui; nothing
 limits what they write between two polls. The kubelet polls every ten seconds, in which
-a process writes ten gigabytes.
+a process writes ten gigabytes. So a log is not moved away, nor emptied, but its
+beginning is freed: who reads it sees by its own position what it has missed.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import os
 import stat
@@ -16,17 +18,25 @@ from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from probetui.k8s.runtime import LogLine
 from probetui.ports import Clock
 from probetui.untrusted_files import DirectoryRoot
 
 MAX_FILE_BYTES = 10 * 1024 * 1024
+"""How much of the end of a log is kept; its file takes at most twice as much space."""
+
+LONGEST_FILE_BYTES = 4 * 1024**4
+"""A longer log is emptied, before its file system lets it grow no more."""
+
 BLOCK_BYTES = 64 * 1024
-UNREAD_BYTES = 1024 * 1024
-"""How much is read of a rotated log that was not read to its end."""
 
 MAX_LINE_BYTES = 16 * 1024
 """Longer lines are split, as container runtimes do."""
+
+SEEN_BYTES = 256
+"""How much of what was read last is compared, to notice that a log was emptied."""
 
 POLL = timedelta(milliseconds=100)
 MESSAGE_LINES = 80
@@ -37,8 +47,11 @@ ROTATION_POLL_SECONDS = 0.1
 FAST_POLL_SECONDS = 0.02
 """The interval of polling sizes, and the one after a log was too long."""
 
-COPY_SECONDS = 1.0
-"""The interval at which the whole end of a log is kept: no one can read faster."""
+_UNIT_BYTES = 512
+"""The unit of `st_blocks`."""
+
+_KEEP_SIZE, _PUNCH_HOLE = 1, 2
+"""Of linux/falloc.h."""
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +67,7 @@ def _open(path: Path, flags: int = os.O_RDONLY) -> int:
 
 
 def is_too_long(path: Path) -> bool:
-    """Return whether a log is to be rotated.
+    """Return whether a log takes too much space.
 
     False for one without a stat: it was removed, or its container has replaced its
     folder by something else.
@@ -63,44 +76,43 @@ def is_too_long(path: Path) -> bool:
         status = path.lstat()
     except OSError:
         return False
-    return stat.S_ISREG(status.st_mode) and status.st_size > MAX_FILE_BYTES
+    takes = status.st_blocks * _UNIT_BYTES
+    return stat.S_ISREG(status.st_mode) and takes > 2 * MAX_FILE_BYTES
 
 
-def rotate(path: Path, most_bytes: int | None = None) -> None:
-    """Copy the end of a log to `<name>.1` and truncate the log, if it is too long.
+def free_space(path: Path) -> None:
+    """Free the space of all but the end of a log, if it takes too much.
 
-    The container goes on writing to the same file; a line that it prints meanwhile may
-    be lost. At most `most_bytes` are copied, by default as much as a log may have. If
+    The container goes on writing to the same file. In place of its beginning is a hole,
+    which takes no space: positions stay valid, and nothing that is written meanwhile is
+    lost. Where that cannot be, as on other systems than Linux, the log is emptied. If
     the container has replaced its log by something else, nothing is done.
     """
     if not is_too_long(path):
         return
     try:
-        _copy_end(
-            path, _rotated(path), path.lstat().st_size, most_bytes or MAX_FILE_BYTES
-        )
         with os.fdopen(_open(path, os.O_WRONLY), "wb") as file:
-            file.truncate(0)
+            status = os.fstat(file.fileno())
+            end = status.st_size - MAX_FILE_BYTES
+            # Of half a block nothing is freed.
+            end -= end % status.st_blksize
+            if end > LONGEST_FILE_BYTES or not _punch_hole(file.fileno(), end):
+                file.truncate(0)
     except FileNotFoundError:  # it has just been removed
         return
 
 
-def _copy_end(path: Path, to: Path, size: int, most_bytes: int) -> None:
-    """Copy the bytes before offset `size` to the same offset of another file.
+def _punch_hole(file: int, end: int) -> bool:
+    """Free the space before an offset of a file; False if that cannot be."""
+    # Late: few logs get so long.
+    import ctypes  # noqa: PLC0415
 
-    So offsets stay valid; before them is a hole, which takes no space.
-    """
-    remaining = min(size, most_bytes)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-    with (
-        os.fdopen(_open(path), "rb") as source,
-        os.fdopen(_open(to, flags), "wb") as target,
-    ):
-        source.seek(size - remaining)
-        target.seek(size - remaining)
-        while remaining and (block := source.read(min(remaining, BLOCK_BYTES))):
-            target.write(block)
-            remaining -= len(block)
+    fallocate = getattr(ctypes.CDLL(None), "fallocate64", None)
+    if fallocate is None:
+        return False
+    fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64]
+    failure: int = fallocate(file, _KEEP_SIZE | _PUNCH_HOLE, 0, end)
+    return not failure
 
 
 def last_message(path: Path) -> bytes:
@@ -109,7 +121,7 @@ def last_message(path: Path) -> bytes:
     Source: kuberuntime_container.go, v1.32.10, readLastStringFromContainerLogs.
     """
     try:
-        lines, _, rest = _tail(path, MESSAGE_LINES)
+        lines, _, rest, _ = _tail(path, MESSAGE_LINES)
     except OSError as error:
         reason = error.strerror or error
         return f"Error on reading termination message from logs: {reason}".encode()
@@ -124,48 +136,106 @@ async def follow(
 
     If `has_ended` is None, new ones are not awaited. Lines have neither a timestamp
     nor a stream, as processes write them to one file.
+
+    Raises:
+        OSError: the log cannot be read, or its end was lost.
     """
-    lines, offset, rest = _tail(path, tail)
-    for line in lines:
-        yield _line(line)
+    reader = _OutputReader(path)
+    for line in reader.read_tail(tail):
+        yield line
     is_done = has_ended is None
     while not is_done:
         # Checked before reading, so that everything printed before the end is read.
         is_over = has_ended is None or has_ended()
-        before = offset
-        lines, offset, rest = _read_on(path, offset, rest)
-        for line in lines:
-            yield _line(line)
-        is_done = is_over and offset == before
-        if offset == before and not is_done:
+        fresh = reader.read_on()
+        for line in fresh or ():
+            yield line
+        is_done = is_over and fresh is None
+        if fresh is None and not is_done:
             await clock.sleep_until(clock.now() + POLL)
-    if rest and (tail or has_ended):
-        yield _line(rest)
+    if tail or has_ended:
+        for line in reader.rest():
+            yield line
 
 
-def _line(line: bytes) -> LogLine:
-    return LogLine(None, line.decode("utf-8", "surrogateescape"))
+class _OutputReader:
+    """Reads a log that grows, whose beginning is freed, and which may be emptied."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+        self._seen = b""  # what stands before the offset
+        self._rest = b""
+        self._is_after_gap = False
+
+    def read_tail(self, count: int) -> list[LogLine]:
+        """Read the last lines, all that is written up to now."""
+        lines, self._offset, self._rest, self._seen = _tail(self._path, count)
+        return self._lines(lines)
+
+    def read_on(self) -> list[LogLine] | None:
+        """Read on; None if nothing was written."""
+        if not self._path.exists():  # not started yet, or removed
+            return None
+        with os.fdopen(_open(self._path), "rb") as file:
+            begins, fresh = _read_at(file.fileno(), self._offset)
+            is_emptied = not self._goes_on(file.fileno())
+            if is_emptied:
+                begins, fresh = _read_at(file.fileno(), 0)
+        has_jumped = begins > (0 if is_emptied else self._offset)
+        lines = self._lose() if is_emptied or has_jumped else []
+        self._offset = begins + len(fresh)
+        self._seen = ((b"" if is_emptied else self._seen) + fresh)[-SEEN_BYTES:]
+        if has_jumped:
+            # A line of which only the end is left.
+            fresh = fresh.lstrip(b"\0").partition(b"\n")[2] or fresh
+        if not fresh:
+            return lines or None
+        ended, self._rest = _split(self._rest + fresh)
+        return lines + self._lines(ended)
+
+    def rest(self) -> list[LogLine]:
+        """Return the unfinished line at the end of the log."""
+        rest, self._rest = self._rest, b""
+        if self._is_after_gap and not rest:
+            raise OSError("what was printed last may be lost: the log was emptied")
+        return self._lines([rest] if rest else [])
+
+    def _goes_on(self, file: int) -> bool:
+        """Return whether what was read still stands where it was, or was freed."""
+        begins = self._offset - len(self._seen)
+        before = os.pread(file, len(self._seen), begins)
+        return len(before) == len(self._seen) and self._seen.endswith(
+            before.lstrip(b"\0")
+        )
+
+    def _lose(self) -> list[LogLine]:
+        """Return the line that is not read to its end; lines are missing after it."""
+        begun = self.rest() if self._rest else []
+        self._is_after_gap = True
+        return begun
+
+    def _lines(self, texts: Iterable[bytes]) -> list[LogLine]:
+        decoded = (text.decode("utf-8", "surrogateescape") for text in texts)
+        lines = [LogLine(None, text) for text in decoded]
+        if lines and self._is_after_gap:
+            lines[0] = replace(lines[0], is_after_gap=True)
+            self._is_after_gap = False
+        return lines
 
 
-def _rotated(path: Path) -> Path:
-    return path.with_name(f"{path.name}.1")
-
-
-def _tail(path: Path, count: int) -> tuple[list[bytes], int, bytes]:
-    """Return the last lines, the file's size, and its last line if unfinished."""
+def _tail(path: Path, count: int) -> tuple[list[bytes], int, bytes, bytes]:
+    """Return the last lines, the file's size, its last line if unfinished, its end."""
     text, end = _last_bytes(path, count)
-    if text.count(b"\n") < count:
-        text = _last_bytes(_rotated(path), count)[0] + text
     lines, rest = _split(text)
     first = max(0, len(lines) + bool(rest) - count)
-    return lines[first:], end, rest
+    return lines[first:], end, rest, text[-SEEN_BYTES:]
 
 
 def _last_bytes(path: Path, lines: int) -> tuple[bytes, int]:
     """Return enough of a file's end for that many lines, and its size.
 
-    A long line counts as several. At most as much as a log may have: before that, a
-    rotated one has a hole.
+    A long line counts as several. At most as much as is kept of a log.
     """
     if not path.exists():
         return b"", 0
@@ -184,27 +254,28 @@ def _last_bytes(path: Path, lines: int) -> tuple[bytes, int]:
     return b"".join(reversed(blocks)), end
 
 
-def _read_on(path: Path, offset: int, rest: bytes) -> tuple[list[bytes], int, bytes]:
-    """Return the lines after `offset`, the offset behind them, the unfinished line."""
-    if not path.exists():  # not started yet, or removed
-        return [], offset, rest
-    text = rest
-    with os.fdopen(_open(path), "rb") as file:
-        if file.seek(0, os.SEEK_END) < offset:  # rotated since
-            text += _rest_of_rotated(path, offset)
-            offset = 0
-        file.seek(offset)
-        fresh = file.read(BLOCK_BYTES)
-    lines, rest = _split(text + fresh)
-    return lines, offset + len(fresh), rest
+def _read_at(file: int, offset: int) -> tuple[int, bytes]:
+    """Return the first block from an offset on that is there, and where it begins."""
+    begins = _find_data(file, offset)
+    while True:
+        block = os.pread(file, BLOCK_BYTES, begins)
+        # It may have been freed while it was read.
+        if (later := _find_data(file, begins)) == begins:
+            return begins, block
+        begins = later
 
 
-def _rest_of_rotated(path: Path, offset: int) -> bytes:
-    """Return the unread end of a rotated log, at most `UNREAD_BYTES`."""
-    with os.fdopen(_open(_rotated(path)), "rb") as rotated:
-        end = rotated.seek(0, os.SEEK_END)
-        rotated.seek(max(offset, end - UNREAD_BYTES))
-        return rotated.read()
+def _find_data(file: int, offset: int) -> int:
+    """Return where the first data from an offset on is; behind a hole, or there."""
+    size = os.fstat(file).st_size
+    if offset >= size:
+        return offset
+    try:
+        return os.lseek(file, offset, os.SEEK_DATA)
+    except OSError as error:
+        if error.errno != errno.ENXIO:
+            raise
+        return size  # all of it is a hole
 
 
 def _split(text: bytes) -> tuple[list[bytes], bytes]:
@@ -218,7 +289,7 @@ def _split(text: bytes) -> tuple[list[bytes], bytes]:
 
 
 class ProcessLogRotation:
-    """Rotates logs from `start` until `close`.
+    """Frees the space of long logs from `start` until `close`.
 
     Args:
         paths: returns the logs of running containers.
@@ -227,7 +298,6 @@ class ProcessLogRotation:
     def __init__(self, paths: Callable[[], Iterable[Path]]) -> None:
         self._paths = paths
         self._task: asyncio.Task[None] | None = None
-        self._copied_at: dict[Path, float] = {}
 
     def start(self) -> None:
         """Start polling, once."""
@@ -246,23 +316,11 @@ class ProcessLogRotation:
         while True:
             too_long = [path for path in self._paths() if is_too_long(path)]
             for path in too_long:
-                await self._rotate(path)
+                try:
+                    # Of a large file that takes a while.
+                    await asyncio.to_thread(free_space, path)
+                except OSError as error:
+                    log.warning("%s cannot be made shorter: %s", path, error)
             await asyncio.sleep(
                 FAST_POLL_SECONDS if too_long else ROTATION_POLL_SECONDS
             )
-
-    async def _rotate(self, path: Path) -> None:
-        """Rotate a log; of one that is always too long, keep only a little."""
-        now = asyncio.get_running_loop().time()
-        copied_at = self._copied_at
-        is_early = now - copied_at.get(path, -COPY_SECONDS) < COPY_SECONDS
-        if not is_early:
-            since = now - COPY_SECONDS
-            recent = {other: at for other, at in copied_at.items() if at > since}
-            self._copied_at = {**recent, path: now}
-        try:
-            # Truncating a large file takes a while.
-            most = UNREAD_BYTES if is_early else None
-            await asyncio.to_thread(rotate, path, most)
-        except OSError as error:
-            log.warning("%s cannot be truncated: %s", path, error)
