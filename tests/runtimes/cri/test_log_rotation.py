@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import grpc
 import pytest
 
+from probetui.errors import ContainerRuntimeError
+from probetui.k8s.runtime import LogLine
 from probetui.runtimes.cri import log_rotation
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
 from probetui.runtimes.cri.client import CriClient
@@ -133,22 +136,202 @@ async def test_a_runtime_that_refuses_keeps_its_log(
     assert list_rotated(log) == []
 
 
-async def test_who_follows_reads_on_in_the_new_one(log: Path) -> None:
-    ended = asyncio.Event()
+async def test_a_log_is_not_put_in_place_of_one_of_the_same_second(
+    client: CriClient, container: CriContainer, log: Path
+) -> None:
+    write(log, b"x" * (LIMIT + 1))
+    os.utime(log, (0, 0))
+    aside = log.with_name("0.log.19700101-000000")
+    write(aside, b"before")
 
-    async def has_ended() -> bool:
-        return ended.is_set()
+    await LogRotation(client, LIMIT).rotate_long_logs([container])
 
-    write(log, entry("one"))
-    lines = follow_log(str(log), tail=10, has_ended=has_ended)
-    first = (await anext(lines)).text
-    write(log, entry("two"))
-    os.rename(log, f"{log}.1")  # noqa: PTH104, TID251  # at once, in a coroutine
-    write(log, entry("three"))
-    ended.set()
+    assert size(log) == LIMIT + 1
+    assert size(aside) == len(b"before")
 
-    assert first == "one"
-    assert [line.text async for line in lines] == ["two", "three"]
+
+class Followed:
+    """A log that is followed, and rotated as a kubelet does it."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._count = 0
+        self._has_ended = False
+        self.lines = follow_log(str(log), tail=1_000, has_ended=self._ask)
+
+    async def _ask(self) -> bool:
+        return self._has_ended
+
+    def print(self, *texts: str, tag: str = "F") -> None:
+        write(self._log, *(entry(text, tag, at=self._next()) for text in texts))
+
+    def _next(self) -> int:
+        self._count += 1
+        return self._count
+
+    def aside(self) -> Path:
+        """Set the log aside, and return its new path."""
+        to = self._log.with_name(f"0.log.20250101-{self._next():06}")
+        os.rename(self._log, to)  # noqa: PTH104, TID251  # a log of the test's
+        return to
+
+    def remove(self) -> None:
+        self._log.unlink()
+
+    def rotate(self, *, keeps: int = 4) -> None:
+        """Set the log aside, compress older ones, remove the oldest."""
+        older = sorted(list_rotated(self._log))
+        for path in older:
+            if path.suffix != ".gz":
+                compress(path)
+        self.aside()
+        self._log.touch()
+        for path in sorted(list_rotated(self._log))[:-keeps]:
+            path.unlink()
+
+    async def rest(self) -> list[LogLine]:
+        """Return what is told up to the end."""
+        self._has_ended = True
+        return [line async for line in self.lines]
+
+
+def compress(path: Path) -> Path:
+    """Compress a file; return its new path."""
+    compressed = Path(f"{path}.gz")
+    compressed.write_bytes(gzip.compress(path.read_bytes()))
+    path.unlink()
+    return compressed
+
+
+@pytest.fixture
+async def followed(log: Path) -> Followed:
+    """Return a log of which the first line is read."""
+    followed = Followed(log)
+    followed.print("0")
+    assert (await anext(followed.lines)).text == "0"
+    return followed
+
+
+@pytest.mark.parametrize("times", range(5))
+async def test_who_follows_reads_all_files_that_were_set_aside(
+    followed: Followed, times: int
+) -> None:
+    for number in range(times):
+        followed.print(f"{number} begins", f"{number} ends")
+        followed.rotate()
+    followed.print("last")
+
+    told = await followed.rest()
+
+    assert [line.text for line in told] == [
+        *(f"{number} {what}" for number in range(times) for what in ("begins", "ends")),
+        "last",
+    ]
+    assert not any(line.is_after_gap for line in told)
+
+
+@pytest.mark.parametrize("keeps", [1, 2, 3])
+async def test_lines_of_a_file_that_is_removed_before_it_is_read_are_said_to_be_lost(
+    followed: Followed, keeps: int
+) -> None:
+    for number in range(4):
+        followed.print(str(number))
+        followed.rotate(keeps=keeps)
+    followed.print("last")
+
+    told = await followed.rest()
+
+    kept = [str(number) for number in range(4 - keeps, 4)]
+    assert [line.text for line in told] == ["0", *kept, "last"]
+    assert [line.is_after_gap for line in told] == [False, True] + [False] * keeps
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(lambda whole: whole[:-20], id="cut short"),
+        pytest.param(lambda whole: whole[:30] + b"!" * 30, id="overwritten"),
+        pytest.param(lambda _whole: b"not compressed", id="something else"),
+    ],
+)
+async def test_of_a_damaged_file_lines_are_said_to_be_lost(
+    followed: Followed, damage: Callable[[bytes], bytes]
+) -> None:
+    followed.rotate()
+    followed.print("one")
+    path = compress(followed.aside())
+    path.write_bytes(damage(path.read_bytes()))
+    followed.print("last")
+
+    told = await followed.rest()
+
+    assert [line.text for line in told] == ["last"]
+    assert told[-1].is_after_gap
+
+
+async def test_a_log_that_is_removed_and_made_again_is_read_on(
+    followed: Followed,
+) -> None:
+    followed.remove()
+    followed.print("last")
+
+    told = await followed.rest()
+
+    assert [(line.text, line.is_after_gap) for line in told] == [("last", False)]
+
+
+@pytest.mark.parametrize("count", [1, 100])
+async def test_of_a_log_that_is_emptied_in_place_lines_may_be_lost(
+    followed: Followed, log: Path, count: int
+) -> None:
+    write(log, b"")
+    with log.open("r+b") as file:
+        file.truncate()
+    texts = [f"after {number}" for number in range(count)]
+    followed.print(*texts)
+
+    told = await followed.rest()
+
+    assert [line.text for line in told] == texts
+    assert [line.is_after_gap for line in told] == [True] + [False] * (count - 1)
+
+
+async def test_what_is_lost_at_the_end_of_a_log_is_an_error(followed: Followed) -> None:
+    followed.rotate()
+    followed.print("lost")
+    followed.rotate(keeps=1)
+    followed.rotate(keeps=1)
+
+    with pytest.raises(ContainerRuntimeError, match="printed last may be lost"):
+        await followed.rest()
+
+
+async def test_a_line_goes_on_in_the_next_file_and_a_torn_one_does_not(
+    followed: Followed, log: Path
+) -> None:
+    followed.print("be", tag="P")
+    followed.rotate()
+    followed.print("gun")
+    write(log, entry("torn", at=0)[:-2])
+    followed.rotate()
+    followed.print("last")
+
+    assert [line.text for line in await followed.rest()] == ["begun", "tor", "last"]
+
+
+async def test_what_is_written_to_the_old_file_after_the_new_one_is_made_is_read(
+    followed: Followed, log: Path
+) -> None:
+    aside = followed.aside()
+    write(log)
+    reading = asyncio.ensure_future(anext(followed.lines))
+    await asyncio.sleep(0)
+
+    write(aside, entry("late"))
+    followed.print("last")
+
+    assert (await reading).text == "late"
+    assert [line.text for line in await followed.rest()] == ["last"]
 
 
 def size(path: Path) -> int:

@@ -25,9 +25,12 @@ AT = datetime(2016, 10, 6, 0, 17, 9, 669794, UTC)
 TIME = "2016-10-06T00:17:09.669794202Z"
 
 
-def entry(text: str, tag: str = "F", stream: str = "stdout") -> bytes:
-    """Return a line of a log file."""
-    return f"{TIME} {stream} {tag} {text}\n".encode()
+def entry(
+    text: str, tag: str = "F", stream: str = "stdout", at: int | None = None
+) -> bytes:
+    """Return a line of a log file; `at` are its nanoseconds."""
+    time = TIME if at is None else f"{TIME[:20]}{at:09}Z"
+    return f"{time} {stream} {tag} {text}\n".encode()
 
 
 def an_entry(

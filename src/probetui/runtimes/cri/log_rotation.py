@@ -69,7 +69,8 @@ class LogRotation:
 
     async def _rotate(self, container: CriContainer) -> None:
         path = Path(container.log_file)
-        aside = _rotate_latest_log(path, self._max_bytes)
+        if (aside := _rotate_latest_log(path, self._max_bytes)) is None:
+            return
         request = cri.ReopenContainerLogRequest(
             container_id=to_cri_id(container.status.container_id)
         )
@@ -81,17 +82,22 @@ class LogRotation:
             raise
 
 
-def _rotate_latest_log(path: Path, max_bytes: int) -> Path:
-    """Rename a log with the time of its last line, and remove old ones."""
+def _rotate_latest_log(path: Path, max_bytes: int) -> Path | None:
+    """Rename a log with the time of its last line, and remove old ones.
+
+    None if another one has that name: it was written in the same second.
+    """
     root, relative = locate_pod_log(path)
+    at = datetime.fromtimestamp(path.lstat().st_mtime, UTC)
+    name = f"{path.name}.{at:%Y%m%d-%H%M%S}"
+    if root.exists(relative.parent / name):
+        return None
     remaining = (MAX_FILES - 1) * max_bytes
     newest_first = sorted(list_rotated(path), reverse=True)
     for number, aside in enumerate(newest_first, start=1):
         remaining -= aside.lstat().st_size
         if number > MAX_FILES - 2 or remaining < 0:
             root.unlink(relative.parent / aside.name)
-    at = datetime.fromtimestamp(path.lstat().st_mtime, UTC)
-    name = f"{path.name}.{at:%Y%m%d-%H%M%S}"
     root.rename(relative, name)
     return path.with_name(name)
 

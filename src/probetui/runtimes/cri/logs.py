@@ -11,16 +11,29 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gzip
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+import zlib
+from collections import deque
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+)
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from probetui.errors import ContainerRuntimeError
 from probetui.k8s.runtime import LogLine
 from probetui.kubelet.kuberuntime.termination_message import MAX_LOG_LINES, end_of_log
+from probetui.runtimes.cri.log_rotation import list_rotated
 from probetui.untrusted_files import DirectoryRoot
 
 BLOCK_BYTES = 64 * 1024
@@ -39,6 +52,15 @@ _LONGEST_LINE_IN_FILE = 2 * LONGEST_LINE_BYTES
 POLL_SECONDS = 0.1
 POLLS_PER_STATUS = 5
 """How many reads of a file come between two questions whether the container runs."""
+
+_COMPRESSED, _HALF_COMPRESSED = ".gz", ".tmp"
+"""The ends of names that a kubelet gives.
+
+Source: pkg/kubelet/logs/container_log_manager.go, v1.32.10, compressLog.
+"""
+
+_HEAD_BYTES = 64
+"""How much of the beginning of a file is compared."""
 
 _FIELDS = 4
 _PARTIAL = b"P"
@@ -119,82 +141,247 @@ async def follow_log(
     """Yield the last `tail` lines, then new ones until the container has ended.
 
     With `has_ended` None it stops after the last lines. Waits for the file of a
-    container that has not started. Raises `OSError` for a file that cannot be read.
+    container that has not started.
+
+    Raises:
+        OSError: a file cannot be read.
+        ContainerRuntimeError: the end of the log was lost.
     """
-    file = await _open(path, has_ended)
-    if file is None:
+    if (opened := await _open(path, has_ended)) is None:
         return
-    with contextlib.closing(_LogReader(path, file)) as reader:
-        lines = LineJoiner()
-        last, rest = _tail_of_container(file, tail)
-        for line in last:
-            if (whole := lines.feed(line)) is not None:
-                yield whole
+    with contextlib.closing(_LogReader(path, *opened)) as reader:
+        for line in reader.read_tail(opened[0], tail):
+            yield line
         is_over = has_ended is None
         polls = 0
         while not is_over:
             polls += 1
             # Asked before reading: then all output is in the file.
             is_over = polls % POLLS_PER_STATUS == 1 and await _is_over(has_ended)
-            while fresh := reader.read():
-                *ended, rest = _split(rest + fresh)
-                for line in ended:
-                    if (whole := lines.feed(line)) is not None:
-                        yield whole
+            while (lines := reader.read(is_last=is_over)) is not None:
+                for line in lines:
+                    yield line
                 await asyncio.sleep(0)
             if not is_over:
                 await asyncio.sleep(POLL_SECONDS)
-        for log_line in lines.rest():
-            yield log_line
+        for line in reader.rest():
+            yield line
 
 
 class _LogReader:
-    """Reads a log file that grows and is rotated."""
+    """Reads a log that grows, is rotated, and may be emptied in place.
 
-    def __init__(self, path: str, file: BinaryIO) -> None:
+    A kubelet sets a log aside by another name, and compresses it when the next one is.
+    So whoever opens a log knows the names of the older ones, and reads those that have
+    come since, when the log is another file.
+    """
+
+    def __init__(self, path: str, file: BinaryIO, aside: Collection[str]) -> None:
         self._path = path
-        self._file = file
+        self._file: BinaryIO | _CompressedLog = file
+        self._known = frozenset(aside)
+        self._head = b""
+        self._to_read: deque[BinaryIO | _CompressedLog] = deque()
+        self._is_left = False
+        self._rest = b""
+        self._joiner = LineJoiner()
+        self._is_after_gap = False
 
-    def read(self) -> bytes:
-        """Return new output, at most 1 MiB."""
-        if fresh := self._file.read(READ_BYTES):
-            return fresh
-        if self._is_current() or (successor := _open_if_there(self._path)) is None:
-            return b""
+    def read_tail(self, file: BinaryIO, count: int) -> list[LogLine]:
+        """Read the last lines of the file, all that is written up to now."""
+        last, self._rest = _tail_of_container(file, count)
+        self._look_at_head()
+        return self._join(last)
+
+    def read(self, *, is_last: bool) -> list[LogLine] | None:
+        """Read on, at most 1 MiB; None if there is nothing new.
+
+        Args:
+            is_last: the container has ended.
+        """
+        try:
+            fresh = self._file.read(READ_BYTES)
+        except (EOFError, zlib.error, gzip.BadGzipFile):  # a compressed one
+            return self._lose() + self._end_file()
+        if self._was_emptied():
+            self._file.seek(0)
+            self._head = b""
+            return self._lose()
+        if fresh:
+            return self._take(fresh)
+        if self._to_read:
+            return self._end_file()
+        if _is_at(self._path, self._file):
+            self._is_left = False
+            return None
+        if not (self._is_left or is_last):
+            # A runtime opens the new file before it closes the old one.
+            self._is_left = True
+            return None
         # What was written to the old file before it was renamed.
         if fresh := self._file.read(READ_BYTES):
-            successor.close()
-            return fresh
-        self._file.close()
-        self._file = successor
-        return successor.read(READ_BYTES)
+            return self._take(fresh)
+        return self._go_on()
 
-    def _is_current(self) -> bool:
-        try:
-            return os.path.samestat(os.stat(self._path), os.fstat(self._file.fileno()))  # noqa: PTH116  # to compare
-        except FileNotFoundError:
-            return True
+    def rest(self) -> list[LogLine]:
+        """Return the output after the last line end of each stream."""
+        lines = self._marked(self._joiner.rest())
+        if self._is_after_gap:
+            raise ContainerRuntimeError(
+                "what was printed last may be lost: the log was rotated or emptied"
+            )
+        return lines
 
     def close(self) -> None:
+        for file in (self._file, *self._to_read):
+            file.close()
+
+    def _go_on(self) -> list[LogLine] | None:
+        """Go on with the next file of a log that was rotated."""
+        opened = _open_latest(self._path)
+        if opened is None:
+            return None
+        latest, aside = opened
+        later = [aside[stem] for stem in sorted(aside.keys() - self._known)]
+        own = next((path for path in later if self._is_own(path)), None)
+        is_whole = own is not None or not later
+        for path in later:
+            if path == own:
+                continue
+            if (file := _open_set_aside(path)) is None:
+                is_whole = False
+            else:
+                self._to_read.append(file)
+        self._to_read.append(latest)
+        self._known = frozenset(aside)
+        self._is_left = False
+        lost = [] if is_whole else self._lose()
+        return lost + self._end_file()
+
+    def _end_file(self) -> list[LogLine]:
+        """Begin the next file; a line without an end has none."""
+        torn, self._rest = self._rest, b""
         self._file.close()
+        self._file = self._to_read.popleft()
+        self._head = b""
+        return self._join([torn] if torn else [])
+
+    def _is_own(self, path: Path) -> bool:
+        """Return whether a file that was set aside is the one that is read."""
+        if (file := _open_set_aside(path)) is None:
+            return False
+        with file:
+            if not isinstance(file, _CompressedLog):
+                return os.path.samestat(
+                    os.fstat(file.fileno()), os.fstat(self._file.fileno())
+                )
+            with contextlib.suppress(OSError, EOFError, zlib.error):
+                return bool(self._head) and file.read(len(self._head)) == self._head
+        return False
+
+    def _was_emptied(self) -> bool:
+        """Return whether the file is shorter, or has begun anew."""
+        if isinstance(self._file, _CompressedLog):
+            return False
+        is_shorter = os.fstat(self._file.fileno()).st_size < self._file.tell()
+        return not self._look_at_head() or is_shorter
+
+    def _look_at_head(self) -> bool:
+        """Return whether the file begins as before: with its instant it is unique."""
+        if isinstance(self._file, _CompressedLog):
+            return True
+        before = self._head
+        self._head = os.pread(self._file.fileno(), _HEAD_BYTES, 0)
+        return self._head.startswith(before)
+
+    def _take(self, fresh: bytes) -> list[LogLine]:
+        *ended, self._rest = _split(self._rest + fresh)
+        return self._join(ended)
+
+    def _lose(self) -> list[LogLine]:
+        """Return what has begun; lines are missing after it."""
+        torn, self._rest = self._rest, b""
+        lines = self._join([torn] if torn else [])
+        lines += self._marked(self._joiner.rest())
+        self._is_after_gap = True
+        return lines
+
+    def _join(self, entries: Iterable[bytes]) -> list[LogLine]:
+        return self._marked(filter(None, map(self._joiner.feed, entries)))
+
+    def _marked(self, whole: Iterable[LogLine]) -> list[LogLine]:
+        lines = list(whole)
+        if lines and self._is_after_gap:
+            lines[0] = replace(lines[0], is_after_gap=True)
+            self._is_after_gap = False
+        return lines
+
+
+class _CompressedLog(gzip.GzipFile):
+    """A log that a kubelet has compressed."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        super().__init__(fileobj=file, mode="rb")
+        self._compressed = file
+
+    def close(self) -> None:
+        super().close()
+        self._compressed.close()
 
 
 async def _open(
     path: str, has_ended: Callable[[], Awaitable[bool]] | None
-) -> BinaryIO | None:
-    """Open a log file, waiting for it; None if the container ends without one."""
+) -> tuple[BinaryIO, dict[str, Path]] | None:
+    """Open a log, waiting for it; None if the container ends without one."""
     while True:
         is_over = await _is_over(has_ended)
-        if (file := _open_if_there(path)) is not None or is_over:
-            return file
+        if (opened := _open_latest(path)) is not None or is_over:
+            return opened
         await asyncio.sleep(POLL_SECONDS)
 
 
-def _open_if_there(path: str) -> BinaryIO | None:
+def _open_latest(path: str) -> tuple[BinaryIO, dict[str, Path]] | None:
+    """Open a log; the second value is what had been set aside, by the name it got."""
+    while True:
+        try:
+            file = _open_log(path)
+        except FileNotFoundError:
+            return None
+        aside = _list_set_aside(Path(path))
+        if _is_at(path, file):
+            return file, aside
+        file.close()
+
+
+def _is_at(path: str, file: BinaryIO | _CompressedLog) -> bool:
+    """Return whether a path is that of an open file, or of none."""
     try:
-        return _open_log(path)
+        return os.path.samestat(os.stat(path), os.fstat(file.fileno()))  # noqa: PTH116  # to compare
     except FileNotFoundError:
-        return None
+        return True
+
+
+def _list_set_aside(path: Path) -> dict[str, Path]:
+    aside: dict[str, Path] = {}
+    for file in sorted(list_rotated(path)):
+        # One that is being compressed is there twice.
+        if file.suffix != _HALF_COMPRESSED:
+            aside.setdefault(file.name.removesuffix(_COMPRESSED), file)
+    return aside
+
+
+def _open_set_aside(path: Path) -> BinaryIO | _CompressedLog | None:
+    """Open a log that was set aside, which may be compressed or removed meanwhile."""
+    names = (
+        [path] if path.suffix == _COMPRESSED else [path, Path(f"{path}{_COMPRESSED}")]
+    )
+    for name in names:
+        try:
+            file = _open_log(str(name))
+        except FileNotFoundError:
+            continue
+        return _CompressedLog(file) if name.suffix == _COMPRESSED else file
+    return None
 
 
 def _open_log(path: str) -> BinaryIO:
