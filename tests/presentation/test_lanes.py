@@ -215,6 +215,35 @@ def test_a_kill_comes_by_as_many_failures_as_are_missing() -> None:
     assert liveness == "       ------123......------1234k       "
 
 
+@pytest.mark.parametrize(
+    ("threshold", "seconds", "expected"),
+    [
+        pytest.param(3, 0.4, "12k         ", id="its failure kills"),
+        # Its failure and the next one share a cell.
+        pytest.param(5, 0.4, "124k        ", id="its failure counts"),
+        pytest.param(6, 60, "125k        ", id="it takes longer than its period"),
+    ],
+)
+def test_what_comes_is_seen_while_a_probe_is_in_flight(
+    threshold: int, seconds: float, expected: str
+) -> None:
+    scene = steady()
+    (pod,) = scene.pods
+    (probe,) = pod.containers[0].probes
+    probe = replace(
+        probe,
+        probe=replace(probe.probe, failure_threshold=threshold),
+        in_flight_since=scene.taken_at - timedelta(seconds=seconds),
+        next_tick_at=None,
+    )
+    container = replace(pod.containers[0], probes=(probe,))
+    scene = replace(scene, pods=(replace(pod, containers=(container,)),))
+
+    _, liveness = drawn(scene)
+
+    assert liveness == f"       ------123......------{expected}"
+
+
 def test_the_past_alone_has_the_same_cells_and_nothing_to_come() -> None:
     scene = steady()
     lanes = Lanes()

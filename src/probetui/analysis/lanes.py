@@ -743,11 +743,11 @@ class _Ahead:
     ) -> None:
         self._axis = axis
         self._container = container
-        self._kills_at = {
-            probe.key: at
-            for probe in container.probes
-            if (at := _kill_instant(snapshot, pod, container, probe)) is not None
-        }
+        self._kills_at = {}
+        for probe in container.probes:
+            missing = _missing_for_kill(snapshot, pod, container, probe)
+            if missing is not None and (first := self._first(probe)) is not None:
+                self._kills_at[probe.key] = self._drawn_at(probe, first, missing)
         self._first_kill = min(self._kills_at.values(), default=float("inf"))
 
     @property
@@ -760,15 +760,14 @@ class _Ahead:
 
     def of_probe(self, probe: ProbeSnapshot) -> Iterator[tuple[int, LaneCell]]:
         """Yield the cells in which a probe is due, with what it would show there."""
-        axis, due = self._axis, probe.next_tick_at
-        if due is None or not probe.worker_alive or self._container.stopping:
+        axis, first = self._axis, self._first(probe)
+        if first is None or not probe.worker_alive or self._container.stopping:
             return
-        # A tick that is due already comes at once.
-        first, period = max(due.timestamp(), axis.now), probe.probe.period_seconds
+        period = probe.probe.period_seconds
         # Of several ticks in a cell the last one is drawn.
         step = max(int(axis.cell_seconds // period), 1)
         number, kill = 0, self._kills_at.get(probe.key)
-        while (at := first + number * period) < axis.end:
+        while (at := self._drawn_at(probe, first, number)) < axis.end:
             index = axis.index(at)
             begin, end = axis.begin(index), axis.begin(index + 1)
             if step > 1:
@@ -779,6 +778,24 @@ class _Ahead:
             kills = kill is not None and begin <= kill < end
             yield index, self._coming(probe, number, kills=kills)
             number += 1
+
+    def _first(self, probe: ProbeSnapshot) -> float | None:
+        """Return when the next result is due; of a probe in flight, since when."""
+        due, now = probe.next_tick_at, self._axis.now
+        if due is not None:
+            return max(due.timestamp(), now)
+        if probe.in_flight_since is None:
+            return None
+        # However long it takes, the ticker keeps no more than one tick.
+        return max(probe.in_flight_since.timestamp(), now - probe.probe.period_seconds)
+
+    def _drawn_at(self, probe: ProbeSnapshot, first: float, number: int) -> float:
+        """Return where the tick after so many others is drawn."""
+        at = first + number * probe.probe.period_seconds
+        if probe.next_tick_at is None:
+            # The cell of now has the last result still.
+            at = max(at, self._axis.begin(self._axis.now_index + 1))
+        return at
 
     def _coming(self, probe: ProbeSnapshot, number: int, *, kills: bool) -> LaneCell:
         """Return what the tick after so many others would show."""
@@ -824,16 +841,18 @@ class _Ahead:
         return of_probes
 
 
-def _kill_instant(
+def _missing_for_kill(
     snapshot: Snapshot,
     pod: PodSnapshot,
     container: ContainerSnapshot,
     probe: ProbeSnapshot,
-) -> float | None:
-    """Return when a probe that fails now would have its container killed."""
+) -> int | None:
+    """Return how many ticks come before the one that has the container killed.
+
+    None if no failure does, or if the last result was none.
+    """
     if probe.last_result is not Result.FAILURE or not probe.result_run:
         return None
-    due = probe.next_tick_at
     failure = predict_next_failure(
         pod.pod,
         container,
@@ -842,13 +861,10 @@ def _kill_instant(
         snapshot.rules,
         acts=snapshot.acts,
     )
-    if due is None or failure.at_threshold is not FailureEffect.KILL:
+    if failure.at_threshold is not FailureEffect.KILL or not failure.run:
         return None
     missing = failure.threshold - failure.run
-    if not failure.run or missing < 0:
-        return None
-    first = max(due, snapshot.taken_at).timestamp()
-    return first + missing * probe.probe.period_seconds
+    return missing if missing >= 0 else None
 
 
 def instant(seconds: float) -> datetime:
