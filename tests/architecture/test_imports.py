@@ -187,6 +187,23 @@ def test_the_first_screen_imports_no_more_than_it_shows() -> None:
     assert len(ours) <= MOST_MODULES_OF_OURS
 
 
+def test_the_first_screen_is_painted_before_answers_are_imported() -> None:
+    modules = run_fresh(
+        "import os, sys, tests.tui.scenes as scenes\n"
+        "from tests.tui.app_harness import an_app\n"
+        "def paint(*_):\n"
+        "    print(*sys.modules, file=sys.stderr, flush=True)\n"
+        "    os._exit(0)\n"
+        "app = an_app(scenes.empty())\n"
+        "app._display = paint\n"
+        "app.run(headless=True)"
+    )
+
+    assert "probetui.tui.screens.main" in modules
+    assert modules & NOT_ON_THE_FIRST_SCREEN == set()
+    assert "probetui.presentation.terminal_title" not in modules
+
+
 @pytest.mark.slow
 def test_lines_of_processes_need_neither_the_screen_nor_docker(tmp_path: Path) -> None:
     modules = modules_after(
