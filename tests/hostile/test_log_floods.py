@@ -72,9 +72,9 @@ def test_a_docker_log_without_a_line_end_is_read_in_parts(
     stamp, piece = b"2026-11-20T08:18:00.000000000Z ", b"x" * 16_384
     whole = stamp + piece
     lines_read = [
-        line
+        stamped.line
         for _ in range(200)
-        for line in lines.feed(whole if has_terminal else frame(whole))
+        for stamped in lines.feed(whole if has_terminal else frame(whole))
     ]
 
     assert len(lines_read) > 10
@@ -90,4 +90,4 @@ def test_a_frame_that_never_ends_is_read_in_parts() -> None:
         lines_read += lines.feed(b"x" * 16_384)
 
     assert len(lines_read) > 10
-    assert max(len(line.text) for line in lines_read) <= 2 * LONGEST_LINE_BYTES
+    assert max(len(it.line.text) for it in lines_read) <= 2 * LONGEST_LINE_BYTES

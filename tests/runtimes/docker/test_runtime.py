@@ -16,6 +16,7 @@ from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Resources
 from probetui.k8s.runtime import ContainerID, LogLine, RuntimeState
 from probetui.kubelet.effects import CreateContainer
+from probetui.runtimes.docker import requests
 from probetui.runtimes.docker.translate import to_docker_id
 from probetui.runtimes.log_limits import MAX_BYTES, MAX_FILES
 from tests.builders import a_container, a_pod, a_tcp_probe
@@ -622,8 +623,27 @@ async def test_a_log_that_is_rotated_is_followed_to_its_end(bench: DockerBench) 
 
     texts = await read_rest(bench, container_id, lines)
 
-    numbers = {text.partition("-")[0] for text in texts}
-    assert numbers == {"last", *map(str, range(1, 3001))}
+    numbers = [text.partition("-")[0] for text in texts]
+    assert numbers == [*map(str, range(1, 3001)), "last"]
+
+
+@pytest.mark.slow
+async def test_a_log_that_is_rotated_often_is_told_once_and_in_order(
+    bench: DockerBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Docker 20.10 tells a few hundred of these lines twice."""
+    monkeypatch.setattr(requests, "MAX_BYTES", 50_000)
+    prints = f"while [ $i -lt 5000 ]; do i=$((i+1)); echo $i-{'x' * 40}; done"
+    container_id = await bench.run_ready(f"{HELD}; i=0; {prints}")
+    lines = bench.runtime.follow_logs(container_id, tail=1, follow=True)
+
+    assert (await anext(lines)).text == "first"
+    await bench.sh(container_id, "touch go")
+    async with asyncio.timeout(120):
+        numbers = [int(line.text.partition("-")[0]) async for line in lines]
+
+    assert numbers == sorted(set(numbers))
+    assert numbers[-1] == 5000
 
 
 async def test_what_a_daemon_does_not_follow_is_read_when_the_log_ends(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,12 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probetui.k8s.runtime import LogLine
+from probetui.runtimes.docker import streams
 from probetui.runtimes.docker.images import PullProgress
 from probetui.runtimes.docker.streams import (
     LONGEST_LINE_BYTES,
+    SYSTEM_ERROR,
     Demultiplexer,
     ExecOutput,
     LogLineParser,
+    StampedLine,
+    ToldLines,
 )
 
 AT = datetime(2026, 11, 20, 10, 38, 47, 79604, tzinfo=UTC)
@@ -83,7 +88,7 @@ class TestLogLines:
         data = frame(STAMP + b"one\n") + frame(STAMP + b"two\n", is_stderr=True)
         lines = LogLineParser(has_terminal=False)
 
-        found = [line for piece in cut(data, sizes) for line in lines.feed(piece)]
+        found = [it.line for piece in cut(data, sizes) for it in lines.feed(piece)]
 
         assert found == [LogLine(AT, "one"), LogLine(AT, "two", is_stderr=True)]
         assert list(lines.rest()) == []
@@ -92,12 +97,12 @@ class TestLogLines:
         lines = LogLineParser(has_terminal=False)
         data = frame(STAMP + b"a" * 5) + frame(STAMP + b"b" * 5 + b"\n")
 
-        assert list(lines.feed(data)) == [LogLine(AT, "aaaaabbbbb")]
+        assert told(lines.feed(data)) == [LogLine(AT, "aaaaabbbbb")]
 
     def test_a_line_without_end_is_cut(self) -> None:
         lines = LogLineParser(has_terminal=False)
 
-        found = list(lines.feed(frame(STAMP + b"x" * LONGEST_LINE_BYTES)))
+        found = told(lines.feed(frame(STAMP + b"x" * LONGEST_LINE_BYTES)))
 
         assert [len(line.text) for line in found] == [LONGEST_LINE_BYTES]
 
@@ -107,22 +112,59 @@ class TestLogLines:
         found = list(lines.feed(frame(STAMP + b"dying word")))
 
         assert found == []
-        assert list(lines.rest()) == [LogLine(AT, "dying word")]
+        assert told(lines.rest()) == [LogLine(AT, "dying word")]
         assert list(lines.rest()) == []
 
     def test_a_terminals_log_has_no_frames(self) -> None:
         lines = LogLineParser(has_terminal=True)
 
-        found = [*lines.feed(STAMP + b"on"), *lines.feed(b"e\r\n" + STAMP + b"two\r\n")]
+        found = told(lines.feed(STAMP + b"on"))
+        found += told(lines.feed(b"e\r\n" + STAMP + b"two\r\n"))
 
         assert found == [LogLine(AT, "one"), LogLine(AT, "two")]
 
     def test_bytes_that_are_no_text_are_kept(self) -> None:
         lines = LogLineParser(has_terminal=False)
 
-        (line,) = lines.feed(frame(STAMP + b"\xff\n"))
+        (line,) = told(lines.feed(frame(STAMP + b"\xff\n")))
 
         assert line.text.encode(errors="surrogateescape") == b"\xff"
+
+    def test_what_the_daemon_says_itself_is_no_line(self) -> None:
+        lines = LogLineParser(has_terminal=False)
+        problem = b"Error grabbing logs: no such file or directory\n"
+        said = struct.pack(">BxxxL", SYSTEM_ERROR, len(problem)) + problem
+
+        assert told(lines.feed(frame(STAMP + b"one\n") + said)) == [LogLine(AT, "one")]
+        assert told(lines.rest()) == []
+        assert lines.problem == problem
+
+    def test_a_line_is_a_repeat_by_its_text_and_its_time_to_the_nanosecond(
+        self,
+    ) -> None:
+        lines, repeats = LogLineParser(has_terminal=True), ToldLines()
+        later = STAMP.replace(b"Z", b"7Z")
+        data = (STAMP + b"one\n", STAMP + b"two\n", later + b"one\n", STAMP + b"one\n")
+
+        assert [repeats.add(line) for line in lines.feed(b"".join(data))] == [
+            True, True, True, False
+        ]  # fmt: skip
+
+    def test_so_many_lines_are_remembered_and_no_more(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(streams, "LINES_REMEMBERED", 3)
+        repeats = ToldLines()
+
+        for number in range(10):
+            repeats.add(StampedLine(STAMP, LogLine(AT, str(number))))
+
+        assert len(repeats) == 3
+        assert not repeats.add(StampedLine(STAMP, LogLine(AT, "7")))
+
+
+def told(lines: Iterable[StampedLine]) -> list[LogLine]:
+    return [stamped.line for stamped in lines]
 
 
 def layer(status: str, layer_id: str = "a", **detail: int) -> dict[str, Any]:

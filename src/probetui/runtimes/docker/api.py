@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from http import HTTPStatus
 from typing import Any
 
@@ -120,9 +119,8 @@ class DockerApi(docker.APIClient):  # type: ignore[misc]  # the SDK has no type 
         self,
         container_id: str,
         *,
-        tail: int | None = None,
+        tail: int,
         follow: bool = False,
-        since: datetime | None = None,
     ) -> docker.types.CancellableStream:
         """Return the log's bytes as they arrive, both streams multiplexed.
 
@@ -130,19 +128,16 @@ class DockerApi(docker.APIClient):  # type: ignore[misc]  # the SDK has no type 
 
         Args:
             container_id: the container.
-            tail: how many of the last lines are wanted, None for all.
+            tail: how many of the last lines are wanted.
             follow: whether to go on with what is written from now on.
-            since: the time of the first line that is wanted, by the daemon's clock.
         """
-        parameters: dict[str, int | str] = {
+        parameters = {
             "stdout": 1,
             "stderr": 1,
             "timestamps": 1,
             "follow": int(follow),
-            "tail": "all" if tail is None else tail,
+            "tail": tail,
         }
-        if since is not None:
-            parameters["since"] = f"{int(since.timestamp())}.{since.microsecond:06}"
         response = self._get(
             self._url("/containers/{0}/logs", container_id),
             params=parameters,

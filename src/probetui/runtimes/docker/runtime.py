@@ -12,10 +12,10 @@ from collections.abc import (
 from contextlib import aclosing
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import docker.utils
 from msgspec import Struct
+from msgspec.structs import replace
 
 from probetui.errors import ContainerRuntimeError, ImageNotFoundError
 from probetui.k8s.pod import Pod
@@ -98,7 +98,7 @@ from probetui.runtimes.docker.requests import (
     sandbox_request,
     set_shared_hostname,
 )
-from probetui.runtimes.docker.streams import LogLineParser
+from probetui.runtimes.docker.streams import LogLineParser, StampedLine, ToldLines
 from probetui.runtimes.docker.sub_paths import DockerSubPaths
 from probetui.runtimes.docker.termination_messages import DockerTerminationMessages
 from probetui.runtimes.docker.translate import (
@@ -123,6 +123,9 @@ from probetui.runtimes.translation import LOCALHOST
 
 SUBPATH_API_VERSION = "1.45"
 """The API version with sub-paths of volumes (Docker 26)."""
+
+_READ_AGAIN = 5_000
+"""How many of the last lines of a log are read once more at its end."""
 
 SANDBOX_GRACE_SECONDS = 10
 """The grace period of sandboxes, should one ignore its stop signal."""
@@ -615,38 +618,49 @@ class DockerRuntime(Runtime):
         docker_id = to_docker_id(container_id)
         container = await self._containers.inspect(docker_id)
         to_session_time = self._daemon_clock.log_line
-        read_to: dict[bool, datetime] = {}
-        lines = self._log_lines(container, docker_id, tail=tail, follow=follow)
+        parser = LogLineParser(has_terminal=container.has_terminal)
+        told = ToldLines()
+        lines = self._log_lines(parser, docker_id, tail=tail, follow=follow)
         async with aclosing(lines):
-            async for line in lines:
-                if line.at is not None:
-                    read_to[line.is_stderr] = line.at
-                yield to_session_time(line)
-        if not follow or not read_to:
-            return
-        # A container may end while the daemon still reads a file that was rotated.
-        # Before Docker 23 it may then leave the next one out, with what explains a
-        # crash. (moby daemon/logger/loggerutils/follow.go, v20.10, waitRead)
-        since = max(read_to.values())
-        again = self._log_lines(container, docker_id, since=since)
-        with ignore_status(NOT_FOUND, CONFLICT):  # it is removed, or about to be
-            async with aclosing(again):
-                async for line in again:
-                    end = read_to.get(line.is_stderr)
-                    if line.at is None or end is None or line.at > end:
+            async for stamped in lines:
+                if told.add(stamped):
+                    yield to_session_time(stamped.line)
+        if follow and told:
+            # A container may end while the daemon still reads a file that was rotated.
+            # Before Docker 23 it may then leave the next one out, with what explains a
+            # crash. (moby daemon/logger/loggerutils/follow.go, v20.10, waitRead)
+            again = self._log_lines(
+                LogLineParser(has_terminal=container.has_terminal),
+                docker_id,
+                tail=_READ_AGAIN,
+            )
+            with ignore_status(NOT_FOUND, CONFLICT):  # it is removed, or about to be
+                async with aclosing(again):
+                    for line in await _untold(again, told):
                         yield to_session_time(line)
+        # What was told of a container that has ended is whole.
+        if parser.problem and not (told and await self._has_ended(docker_id)):
+            problem = parser.problem.decode(errors="replace").strip()
+            raise ContainerRuntimeError(f"the daemon does not read on: {problem}")
+
+    async def _has_ended(self, docker_id: str) -> bool:
+        seen = await self._client.call_or_none(
+            lambda api: api.inspect_container(docker_id)
+        )
+        return seen is None or not seen["State"]["Running"]
 
     async def _log_lines(
-        self, container: InspectedContainer, docker_id: str, **wanted: Any
-    ) -> AsyncGenerator[LogLine]:
-        """Yield lines of a log by the daemon's clock; `wanted` as for `open_logs`."""
-        lines = LogLineParser(has_terminal=container.has_terminal)
-        pieces = self._client.follow(lambda api: api.open_logs(docker_id, **wanted))
+        self, parser: LogLineParser, docker_id: str, *, tail: int, follow: bool = False
+    ) -> AsyncGenerator[StampedLine]:
+        """Yield lines of a log by the daemon's clock."""
+        pieces = self._client.follow(
+            lambda api: api.open_logs(docker_id, tail=tail, follow=follow)
+        )
         async with aclosing(pieces):
             async for piece in pieces:
-                for line in lines.feed(piece):
+                for line in parser.feed(piece):
                     yield line
-        for line in lines.rest():
+        for line in parser.rest():
             yield line
 
     def unmanaged(self) -> UnmanagedDockerContainers:
@@ -669,6 +683,22 @@ class DockerRuntime(Runtime):
     def dial_address(self, pod_ip: str, port: int) -> tuple[str, int]:
         """Return the address and port to connect to instead of `pod_ip:port`."""
         return self._reach.dial_address(pod_ip, port)
+
+
+async def _untold(lines: AsyncIterator[StampedLine], told: ToldLines) -> list[LogLine]:
+    """Return the lines after those that were told; lines may be lost before them."""
+    untold: list[LogLine] = []
+    goes_on = False
+    async for stamped in lines:
+        if told.add(stamped):
+            untold.append(stamped.line)
+        else:
+            # Before it are lines that nobody wanted, or that the daemon left out.
+            untold.clear()
+            goes_on = True
+    if untold and not goes_on:
+        untold[0] = replace(untold[0], is_after_gap=True)
+    return untold
 
 
 def _sub_paths(daemon: DockerDaemon, options: DockerOptions) -> SubPaths | None:
