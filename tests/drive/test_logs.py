@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import timedelta
 
 import pytest
@@ -22,7 +22,7 @@ from probetui.drive.realtime import RealtimeSession
 from probetui.drive.session import SupportsLogs
 from probetui.engine.engine import Engine
 from probetui.errors import ContainerRuntimeError
-from probetui.k8s.runtime import ContainerID, LogLine
+from probetui.k8s.runtime import ContainerID, LogLine, RuntimeState
 from probetui.kubelet.config import KubeletConfig
 from probetui.ports import LogSource
 from tests.builders import START
@@ -94,10 +94,18 @@ def a_tail() -> LogTail:
     return LogTail(ID, lambda: None)
 
 
-async def read(source: LogSource, tail: LogTail) -> None:
+async def is_gone(_container_id: ContainerID) -> None:
+    """Return the state of a container that is gone."""
+
+
+async def read(
+    source: LogSource,
+    tail: LogTail,
+    state_of: Callable[[ContainerID], Awaitable[RuntimeState | None]] = is_gone,
+) -> None:
     """Read to the end of the log."""
     clock = FakeClock()
-    reading = asyncio.ensure_future(read_log(source, tail, clock))
+    reading = asyncio.ensure_future(read_log(source, tail, clock, state_of))
     while not reading.done():
         await clock.advance(logs.PAUSE)
     await reading
@@ -185,7 +193,7 @@ async def test_a_line_longer_than_the_limit_is_dropped() -> None:
 async def test_the_lines_read_per_turn_of_the_loop_are_limited() -> None:
     clock, tail = FakeClock(), a_tail()
     reading = asyncio.ensure_future(
-        read_log(LinesSource(logs.LINES_AT_ONCE * 3), tail, clock)
+        read_log(LinesSource(logs.LINES_AT_ONCE * 3), tail, clock, is_gone)
     )
 
     await clock.advance(timedelta())
@@ -198,7 +206,7 @@ async def test_the_lines_read_per_turn_of_the_loop_are_limited() -> None:
 async def test_a_flood_is_skipped_and_read_from_its_end() -> None:
     source, tail = LinesSource(logs.LINES_AT_ONCE * (logs.PATIENCE + 2)), a_tail()
     clock = FakeClock()
-    reading = asyncio.ensure_future(read_log(source, tail, clock))
+    reading = asyncio.ensure_future(read_log(source, tail, clock, is_gone))
 
     while len(source.opened) < 2:
         await clock.advance(logs.PAUSE)
@@ -213,7 +221,7 @@ async def test_a_flood_is_skipped_and_read_from_its_end() -> None:
 async def test_lines_that_are_known_are_not_told_again_after_a_flood() -> None:
     source, tail = Burst(logs.LINES_AT_ONCE * (logs.PATIENCE + 1) + 100), a_tail()
     clock = FakeClock()
-    reading = asyncio.ensure_future(read_log(source, tail, clock))
+    reading = asyncio.ensure_future(read_log(source, tail, clock, is_gone))
 
     while not reading.done():
         await clock.advance(logs.PAUSE)
@@ -240,6 +248,32 @@ async def test_lines_that_a_source_has_lost_are_skipped() -> None:
 
     assert list(tail.lines) == [LogLine(None, "one"), LogLine(None, "three")]
     assert list(tail.skips) == [1]
+
+
+async def test_a_log_that_ends_before_its_container_is_read_on() -> None:
+    """A daemon that is stopped ends its answers as if the logs were over."""
+    printed = 0
+    states = iter([RuntimeState.RUNNING] * 2 + [RuntimeState.EXITED] * 2)
+
+    class Cut:
+        async def follow_logs(
+            self, container_id: ContainerID, *, tail: int, follow: bool
+        ) -> AsyncIterator[LogLine]:
+            nonlocal printed
+            for number in range(max(0, printed - tail), printed):
+                yield LogLine(None, str(number))
+            printed += 300
+
+    async def state_of(_: ContainerID) -> RuntimeState:
+        return next(states)
+
+    tail = a_tail()
+
+    await read(Cut(), tail, state_of)
+
+    assert [line.text for line in tail.lines] == [str(n) for n in range(900)]
+    assert tail.state is LogState.ENDED
+    assert list(tail.skips) == []
 
 
 async def test_many_lines_are_notified_as_one_change() -> None:

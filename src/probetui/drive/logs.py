@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, nullcontext
 from datetime import timedelta
 from enum import StrEnum
@@ -16,7 +16,7 @@ from enum import StrEnum
 from msgspec.structs import replace
 
 from probetui.errors import ContainerRuntimeError
-from probetui.k8s.runtime import ContainerID, LogLine
+from probetui.k8s.runtime import ContainerID, LogLine, RuntimeState
 from probetui.ports import Clock, LogSource
 
 LINES_KEPT = 10_000
@@ -25,6 +25,9 @@ FIRST_LINES = 1_000
 LINES_AT_ONCE = 500
 PAUSE = timedelta(milliseconds=50)
 """At most `LINES_AT_ONCE` lines are read in that time."""
+
+REST = timedelta(seconds=1)
+"""After so long a log is opened again that ended before its container."""
 
 PATIENCE = 40
 """After this many full batches in a row, the waiting lines are skipped."""
@@ -147,11 +150,26 @@ class LogTail:
         self._on_change()
 
 
-async def read_log(source: LogSource, tail: LogTail, clock: Clock) -> None:
-    """Read a container's log to its end, into `tail`."""
+async def read_log(
+    source: LogSource,
+    tail: LogTail,
+    clock: Clock,
+    state_of: Callable[[ContainerID], Awaitable[RuntimeState | None]],
+) -> None:
+    """Read a container's log to its end, into `tail`.
+
+    A connection may end as if the log did. So it is read on from where it ended, at
+    least once more after `state_of` the container, None if it is gone, is an end.
+    """
+    seam, count, has_exited = _Seam(tail, ()), FIRST_LINES, False
     try:
-        seam, count = _Seam(tail, ()), FIRST_LINES
-        while await _falls_behind(source, seam, clock, count):
+        while True:
+            if not await _falls_behind(source, seam, clock, count):
+                state = await state_of(tail.container_id)
+                if has_exited or state is None:
+                    break
+                has_exited = state is RuntimeState.EXITED
+                await clock.sleep_until(clock.now() + (PAUSE if has_exited else REST))
             seam, count = _Seam(tail, tail.lines[-LINES_AT_ONCE:]), LINES_AT_ONCE
     except ContainerRuntimeError as error:
         tail.finish(LogState.REFUSED, str(error))
@@ -243,7 +261,7 @@ class _Seam:
 
     def close(self) -> None:
         """Add what was held back and is not known."""
-        if self._known and not self._repeated:
+        if self._held and not self._repeated:
             self.tail.skip()
         self._known = ()
         for line in self._held[self._repeated :]:

@@ -34,7 +34,7 @@ from probetui.engine.inputs import (
 from probetui.engine.snapshot import LatenessCause, LatenessOwner, Snapshot
 from probetui.errors import ContainerRuntimeError
 from probetui.k8s.pod import Pod
-from probetui.k8s.runtime import ContainerID
+from probetui.k8s.runtime import ContainerID, RuntimeState
 from probetui.kubelet.effects import Effect, Fault, FindListeners, ReadLastOutput
 from probetui.kubelet.facts import RuntimeChanged
 from probetui.kubelet.journal import JournalEntry, TickEntry
@@ -194,9 +194,15 @@ class RealtimeSession:
     ) -> LogTail:
         """Read the log of a container instance until the tail is closed."""
         tail = LogTail(container_id, callback)
-        reading = self._tasks.start(read_log(self._runtime, tail, self._clock))
+        reading = self._tasks.start(
+            read_log(self._runtime, tail, self._clock, self._state_of)
+        )
         tail.read_by(reading.cancel)
         return tail
+
+    async def _state_of(self, container_id: ContainerID) -> RuntimeState | None:
+        status = await self._runtime.container_status(container_id)
+        return None if status is None else status.state
 
     def fault_refusal(self, pod: Pod, disruption: Fault) -> str:
         """Return why a fault cannot be injected into a pod, empty if it can."""

@@ -15,7 +15,8 @@ from probetui.drive.session import KeptTasks, Subscribers
 from probetui.drive.session_journal import SessionJournal
 from probetui.engine.inputs import Command
 from probetui.engine.snapshot import Snapshot
-from probetui.k8s.runtime import ContainerID
+from probetui.k8s.runtime import ContainerID, RuntimeState
+from probetui.k8s.status import ContainerStatus, Running
 from probetui.kubelet.journal import JournalEntry
 from probetui.ports import Clock
 
@@ -102,10 +103,23 @@ class ObservedSession:
                 ClusterLogs(self._client, self._observation.find_container),
                 tail,
                 self._clock,
+                self._state_of,
             )
         )
         tail.read_by(reading.cancel)
         return tail
+
+    async def _state_of(self, container_id: ContainerID) -> RuntimeState | None:
+        for pod in self.snapshot.pods:
+            for container in pod.containers:
+                match container.status:
+                    case ContainerStatus(state=Running(), container_id=known) if (
+                        known == container_id
+                    ):
+                        return RuntimeState.RUNNING
+                    case _:
+                        pass
+        return None
 
     # -- running
 
