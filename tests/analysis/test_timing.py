@@ -118,6 +118,7 @@ def test_what_is_not_ready_is_let_back_in_and_never_killed() -> None:
 
 
 def test_probes_have_their_cost() -> None:
+    assert liveness(period_seconds=1).cost == 60
     assert liveness(period_seconds=5).cost == 12
     assert liveness(period_seconds=7).cost == Fraction(60, 7)
 

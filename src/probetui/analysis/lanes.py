@@ -464,7 +464,7 @@ class ContainerLane:
 
     def end(self, at: datetime) -> None:
         """Take it that the container will neither run nor wait any more."""
-        if self._life not in {None, _Life.ENDED}:
+        if self._life is not None:
             self._step(at.timestamp(), _Life.ENDED)
 
     @property
@@ -764,15 +764,13 @@ class _Ahead:
         if first is None or not probe.worker_alive or self._container.stopping:
             return
         period = probe.probe.period_seconds
-        # Of several ticks in a cell the last one is drawn.
-        step = max(int(axis.cell_seconds // period), 1)
         number, kill = 0, self._kills_at.get(probe.key)
         while (at := self._drawn_at(probe, first, number)) < axis.end:
             index = axis.index(at)
             begin, end = axis.begin(index), axis.begin(index + 1)
-            if step > 1:
-                number = max(int((end - first) // period), number)
-                number -= first + number * period >= end
+            # Of several ticks in a cell the last one is drawn.
+            number = int((end - first) // period)
+            number -= first + number * period >= end
             if begin > self._first_kill:
                 return
             kills = kill is not None and begin <= kill < end
@@ -816,13 +814,12 @@ class _Ahead:
         axis, container = self._axis, self._container
         begin = axis.begin(index)
         if (stopping := container.stopping) is not None:
-            seconds = stopping.grace_period_seconds or 0
+            seconds = stopping.grace_period_seconds
             until = axis.index(stopping.since.timestamp() + seconds)
-            if index == until:
-                return LaneCell(CellKind.EXIT, is_future=True)
-            if index < until:
-                return LaneCell(CellKind.GRACE, is_future=True)
-            return EMPTY_CELL
+            if index > until:
+                return EMPTY_CELL
+            kind = CellKind.EXIT if index == until else CellKind.GRACE
+            return LaneCell(kind, is_future=True)
         backoff = container.backoff
         if backoff is not None and backoff.until is not None:
             earliest = backoff.until.timestamp()
@@ -861,7 +858,7 @@ def _missing_for_kill(
         snapshot.rules,
         acts=snapshot.acts,
     )
-    if failure.at_threshold is not FailureEffect.KILL or not failure.run:
+    if failure.at_threshold is not FailureEffect.KILL:
         return None
     missing = failure.threshold - failure.run
     return missing if missing >= 0 else None
