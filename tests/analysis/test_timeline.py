@@ -216,6 +216,13 @@ def test_kills_restarts_and_flips_are_found_in_both_directions() -> None:
     assert ticks.turn(kill, -1) is None, "the first tick is no restart"
 
 
+def test_the_first_tick_may_be_the_one_that_kills() -> None:
+    first, *others = demo_ticks("fss")
+    ticks = Timeline.of([changed_tick(first, action=TickAction.KILL), *others])
+
+    assert ticks.turn(2, -1) == 0
+
+
 def test_an_instant_belongs_to_the_tick_that_began_last() -> None:
     ticks = demo_ticks("sss")
     timeline = Timeline.of(ticks)
@@ -335,6 +342,8 @@ def after(*seconds: tuple[float, float, int], period: int = 5) -> Timeline:
         pytest.param([(0, 12, 0), (12, 0.1, 0)], 1, id="the one after it is lost"),
         pytest.param([(0, 21, 0), (21, 0.1, 0), (25, 0.1, 0)], 3, id="three are"),
         pytest.param([(0, 0.1, 0), (5, 0.1, 3)], 3, id="the engine was late"),
+        pytest.param([(0, 1, 0), (30, 0.1, 0)], 0, id="no longer than any period"),
+        pytest.param([(0, 1.1, 0), (30, 0.1, 0)], 5, id="longer than some"),
         pytest.param(
             [(0, 12, 0), (12, 16, 0), (28, 0.1, 0)], 1 + 2, id="of two slow ones"
         ),
@@ -347,6 +356,30 @@ def test_ticks_are_lost_while_a_probe_or_the_engine_is_too_slow(
 
     assert timeline.ticks_lost(timeline.indexes, 99) == lost
     assert timeline.ticks_lost(range(len(ticks) - 1, len(ticks)), 99) == 0
+
+
+@pytest.mark.parametrize(
+    ("some", "lost"),
+    [
+        *((range(1), 1), (range(2), 1), (range(3), 2), (range(4), 2)),
+        *((range(1, 2), 0), (range(1, 3), 1), (range(2, 4), 1), (range(3, 4), 0)),
+    ],
+)
+def test_a_tick_that_is_lost_is_lost_after_the_slow_one(some: range, lost: int) -> None:
+    timeline = after((0, 12, 0), (12, 0.1, 0), (17, 12, 0), (29, 0.1, 0))
+
+    assert timeline.ticks_lost(some, 99) == lost
+
+
+def test_what_the_first_tick_that_is_kept_lost_is_kept_with_it() -> None:
+    timeline = after((0, 12, 0), (12, 0.1, 0), (17, 12, 0), (29, 0.1, 0))
+    changed = with_periods(5, 5, 2, 2)
+
+    timeline.forget(2)
+    changed.forget(2)
+
+    assert timeline.ticks_lost(timeline.indexes, 99) == 1
+    assert [changed.period_from(index) for index in changed.indexes] == [2, 0]
 
 
 def test_ticks_of_an_old_record_are_lost_by_the_period_of_the_manifest() -> None:
@@ -401,6 +434,19 @@ def test_failures_of_another_container_are_no_part_of_a_run() -> None:
     timeline = Timeline.of([changed_tick(first, container_id=other), *ticks])
 
     assert timeline.first_failure(ticks[-1]) == ticks[0]
+
+
+def test_a_tick_that_was_given_up_is_no_end_of_a_run() -> None:
+    other = ContainerID("docker://before")
+    before, first, given_up, last = demo_ticks("sfef")
+    ticks = [
+        changed_tick(before, container_id=other),
+        first,
+        changed_tick(given_up, attempts=()),
+        last,
+    ]
+
+    assert Timeline.of(ticks).first_failure(last) == first
 
 
 def test_of_a_long_run_of_failures_few_ticks_are_read() -> None:
