@@ -26,7 +26,7 @@ from probetui.k8s.probe import (
     ProbeHandler,
     TCPSocketAction,
 )
-from probetui.k8s.runtime import Listeners, ListenerScope, SocketAddress
+from probetui.k8s.runtime import ContainerID, Listeners, ListenerScope, SocketAddress
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.journal import (
     BackoffEntry,
@@ -637,6 +637,20 @@ class TestTick:
         answer = explain_tick(tick, case_of(past_of(()), DEMO, "liveness"))
 
         assert answer.command == "docker exec d71cb34f0e11 cat /tmp/healthy"
+
+    def test_the_command_to_repeat_it_is_run_in_the_instance_that_runs(self) -> None:
+        pod = a_failing_pod()
+        case = case_of(past_of(played(pod, probing=FAILING)), pod)
+        *ended, running = case.history.instances
+        running = replace(running, container_id=ContainerID("docker://8f2c9d"))
+        known = replace(case.history, instances=(*ended, running))
+
+        answers = explain_container(replace(case, history=known), None)
+
+        assert running.exited is None
+        assert {given.command for given in answers} - {""} == {
+            "docker exec 8f2c9d cat /tmp/healthy"
+        }
 
     def test_the_command_follows_a_redirect_to_where_no_answer_came(self) -> None:
         redirect = Redirect(302, "http://10.0.0.2:8080/x", "https://10.0.0.2/x")

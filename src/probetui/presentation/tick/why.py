@@ -104,16 +104,22 @@ def explain_tick(tick: TickEntry, context: WhyContext) -> Explanation:
 
 
 def probe_command(tick: TickEntry, context: WhyContext) -> tuple[str, str]:
-    """Return the command that repeats a probe, and a note on it; empty if none."""
-    container = context.container
+    """Return the command that repeats a probe, and a note on it; empty if none.
+
+    It is for the instance that runs, if one does: no other can be entered.
+    """
+    container, instances = context.container, context.history.instances
     probe = None if container is None else container.probe(tick.key.probe_type)
     if container is None or probe is None:
         return "", ""
     redirects = max(map(_redirects_of, tick.attempts), key=len, default=())
+    container_id = tick.container_id
+    if container_id and instances and instances[-1].exited is None:
+        container_id = instances[-1].container_id
     command = reproduce_command(
         container,
         probe,
-        tick.container_id,
+        container_id,
         context.pod_ip,
         pod=context.pod,
         mask=context.view.mask,
