@@ -269,7 +269,8 @@ def _pod_stopped(case: WhyCase, instance: ContainerInstance) -> Cause | None:
         kind = CauseKind.KILLED_BY_DRAIN
     status = case.pod_status
     name = status.reason
-    if not name and status.phase.is_terminal:
+    is_deleted = case.pod.deletion_requested_at is not None
+    if not name and status.phase.is_terminal and not is_deleted:
         name = "its other containers had ended for good"
     return case.cause(
         kind,
