@@ -272,12 +272,13 @@ class ClusterObservation:
             if owner.problem is not None:
                 observed.lose_counters(owner.problem)
         self._learn_clock(observed, status, now, is_news=item.is_news)
-        status = moved_status(status, self._offset_of(observed))
+        observed.offset = self._offset_of(observed)
+        status = moved_status(status, observed.offset)
         if (known := self._nodes.get(observed.node)) is not None:
             observed.counters = known.counters
         observed.update(pod, status, now, item.unsampled)
         for seen in self._waiting_events.remove(pod.uid):
-            observed.record_event(seen, now)
+            self._apply_event(seen, now)
 
     def remove_pod(self, uid: str, now: datetime) -> None:
         """Remove a deleted pod."""
@@ -345,9 +346,10 @@ class ClusterObservation:
             node = self._nodes.get(observed.node)
             if node is not None and node.clock.is_ahead(seen.event.at, now):
                 self._compare_clocks(observed.node, node, seen.event.at, now)
-            offset = self._offset_of(observed)
-            if offset:
-                event = replace(seen.event, at=seen.event.at + offset)
+            observed.offset = self._offset_of(observed)
+            observed.is_shown = self.lost_since is None
+            if observed.offset:
+                event = replace(seen.event, at=seen.event.at + observed.offset)
                 seen = replace(seen, event=event)
             observed.record_event(seen, now)
             return
@@ -394,6 +396,8 @@ class ClusterObservation:
         node.counts = dict(node.counts)
         for key in item.gone:
             node.counts.pop(key, None)
+            if (owner := self._pods.get(key.pod_uid)) is not None:
+                owner.lose_series(key)
         for key, successes, failures in item.changed:
             node.counts[key] = ProbeCounts(successes, failures)
         for counted in node.counters.observe(
@@ -403,6 +407,7 @@ class ClusterObservation:
             may_lack = may_lack or counted.may_lack
             pod = self._pods.get(counted.key.pod_uid)
             if pod is not None:
+                pod.is_shown = self.lost_since is None
                 pod.record_counts(counted)
         if may_lack:
             verb = "has" if lacks else "may have"

@@ -6,13 +6,14 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from probetui.cluster.observe.causal_order import CausalOrder, TickCause
+from probetui.cluster.observe.lifetimes import Lifetimes
 from probetui.cluster.observe.observed_probe import ObservedProbe
 from probetui.engine.snapshot import BackoffSnapshot
 from probetui.k8s.event import Event
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import ProbeKey, ProbeType
-from probetui.k8s.runtime import NO_CONTAINER
-from probetui.k8s.status import ContainerStatus, Running
+from probetui.k8s.runtime import NO_CONTAINER, ContainerID
+from probetui.k8s.status import ContainerStatus, Running, Terminated
 from probetui.kubelet.journal import (
     PROBE_CAUSES,
     ExitCause,
@@ -32,8 +33,8 @@ _ANSWER = timedelta(seconds=3)
 """How long the counters are waited for beyond half a period."""
 
 
-class SampledKill(NamedTuple):
-    """A kill by a probe that follows from samples of its results, at a likely time."""
+class CountedKill(NamedTuple):
+    """A kill by a probe that follows from its results, at a likely time."""
 
     by: ExitCause
     at: datetime
@@ -51,6 +52,7 @@ class ObservedContainer:
     def __init__(self, pod: Pod, container: Container, turn: TurnBuilder) -> None:
         self.container = container
         self.order = CausalOrder(turn)
+        self.lifetimes = Lifetimes()
         self.status: ContainerStatus | None = None
         self.last_exit: LastExit | None = None
         self.stopping: StoppingSnapshot | None = None
@@ -73,13 +75,14 @@ class ObservedContainer:
         """The earliest start of the next instance, None if its start is known."""
         self.kill_not_before: datetime | None = None
         """The earliest instant of the last kill."""
-        self.kills: list[SampledKill] = []
-        """Those that follow from samples, and belong to no end yet."""
+        self.kills: list[CountedKill] = []
+        """Those that follow from results, and belong to no end yet."""
 
     def end_past(self) -> None:
         """Record that the samples of a store end: what comes next is watched."""
         self.has_restarts = False
         self.kills = []
+        self.lifetimes = Lifetimes()
         self.stopping = None
         for probe in self.probes.values():
             probe.end_past()
@@ -97,6 +100,58 @@ class ObservedContainer:
         """Return whether the instance certainly ran at that time, and still runs."""
         seen_at = self._seen_running_at
         return seen_at is not None and seen_at <= instant
+
+    def kills_of(self, state: Terminated) -> list[CountedKill]:
+        """Return the kills that an end may be of, and forget those before it."""
+        ended_at, began_at = state.finished_at, state.started_at
+        if ended_at is None:
+            return list(self.kills)
+        possible = [
+            kill
+            for kill in self.kills
+            if kill.earliest <= ended_at + _SECOND
+            and (began_at is None or began_at <= kill.latest)
+        ]
+        self.kills = [kill for kill in self.kills if kill.latest > ended_at]
+        return possible
+
+    def certain_kill(
+        self, kills: list[CountedKill], own_id: ContainerID, state: Terminated
+    ) -> CountedKill | None:
+        """Return the first of the kills that an end may be of, None if not certain."""
+        lifetime, ended_at = self.lifetimes.instance(own_id), state.finished_at
+        if lifetime is None or lifetime.seen_at is None or ended_at is None:
+            return None
+        first = min(kills, key=lambda kill: kill.latest)
+        is_its_own = (
+            lifetime.seen_at <= first.earliest and first.latest <= ended_at + _SECOND
+        )
+        may_be_another = any(
+            kill.by is not first.by and kill.earliest < first.latest for kill in kills
+        )
+        if not is_its_own or may_be_another:
+            return None
+        self.kills = [kill for kill in self.kills if kill is not first]
+        # The kubelet may have been busy between the failure and the stop.
+        return first._replace(at=min(first.at, ended_at), latest=ended_at + _SECOND)
+
+    def killed_between(
+        self, by: ExitCause, earliest: datetime, latest: datetime, offset: timedelta
+    ) -> ContainerID:
+        """Return which instance a probe killed; NO_CONTAINER if not certain.
+
+        The time is that of our clock, and an event has the second.
+        """
+        lifetimes = self.lifetimes
+        stops = lifetimes.stops(by, earliest - offset - _SECOND, latest - offset)
+        instants = stops or [earliest - offset, latest - offset]
+        known = {id(each): each for each in map(lifetimes.at, instants)}
+        (instance, *others) = known.values()
+        if others or instance is None:
+            return NO_CONTAINER
+        if not stops and (instance.seen_at is None or instance.seen_at > earliest):
+            return NO_CONTAINER
+        return instance.own_id
 
     def is_early(self, event: Event) -> bool:
         """Return whether an event follows an exit that no status shows yet.

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from msgspec.structs import replace
 
 from probetui.cluster.observe.expectations import Expectations, StatusLag
 from probetui.cluster.observe.inputs import RestartsBounded, SeenEvent, Unsampled
-from probetui.cluster.observe.observed_container import ObservedContainer, SampledKill
-from probetui.cluster.observe.observed_probe import ObservedProbe, SeenFailure
+from probetui.cluster.observe.lifetimes import number_of
+from probetui.cluster.observe.observed_container import CountedKill, ObservedContainer
+from probetui.cluster.observe.observed_probe import (
+    KnownTime,
+    ObservedProbe,
+    PossibleKill,
+    SeenFailure,
+)
 from probetui.cluster.observe.probe_counters import CountedTicks, NodeCounters
 from probetui.cluster.observe.result_run import Bounds
 from probetui.engine.snapshot import BackoffSnapshot, ContainerSnapshot, PodSnapshot
 from probetui.k8s.event import Event
 from probetui.k8s.pod import Pod, RestartPolicy
-from probetui.k8s.probe import ProbeType
-from probetui.k8s.runtime import ContainerID, parse_container_id
+from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.k8s.runtime import NO_CONTAINER, ContainerID, parse_container_id
 from probetui.k8s.status import ContainerStatus, PodStatus, Running, Terminated, Waiting
 from probetui.kubelet.journal import (
     PROBE_CAUSES,
@@ -74,9 +80,15 @@ _STATUS_LAG = timedelta(seconds=2)
 """How long an event of a start waits for the status that shows what came before."""
 
 _UNNUMBERED = 0
+_BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 _ALL_SAMPLED = Unsampled()
 NOTHING_UNSAMPLED: Mapping[str, Unsampled] = {}
+
+_NO_STOP = frozenset(
+    {ExitCause.UNSEEN, ExitCause.UNCERTAIN, ExitCause.UNKNOWN, ExitCause.ITSELF}
+)
+"""Causes of an end of which no stop is known."""
 
 _PROBE_REASONS = {
     ExitCause.LIVENESS: KillReason.LIVENESS_PROBE,
@@ -123,7 +135,14 @@ class ObservedPod:
         self._counts_of: dict[str, int] = {}
         self._snapshot: PodSnapshot | None = None
         self._expires_at: datetime | None = None
+        self._known_since: datetime | None = None
+        self._deletion_at: datetime | None = None
+        """By the clock of the API server."""
         self.counters = NodeCounters()
+        self.offset = timedelta()
+        """By how much the times of what comes now were moved from the node's clock."""
+        self.is_shown = True
+        """Whether the API server answers, so that the newest status is known."""
         self._resumes = False
         """Whether its status so far is that of samples, and the next one is watched."""
 
@@ -191,11 +210,12 @@ class ObservedPod:
         unsampled: Mapping[str, Unsampled] = NOTHING_UNSAMPLED,
     ) -> None:
         """Update the pod, and journal the changes, with what samples do not tell."""
-        requested_at = pod.deletion_requested_at
+        requested_at = self._deletion_at = pod.deletion_requested_at
         if requested_at is not None and requested_at > now:
             # By the clock of the API server, which is apart from ours.
             known = self.pod.deletion_requested_at or now
             pod = replace(pod, deletion_requested_at=min(known, now))
+        self._known_since = self._known_since or now
         old, self.pod, self.status = self.status, pod, status
         self._snapshot = None
         for change in status_changes(old, status):
@@ -217,6 +237,7 @@ class ObservedPod:
                 was, container.status = container.status, new_status
                 if self._resumes and not _runs_on(was, new_status):
                     was = None  # what came in between was not seen
+                container.lifetimes.show(new_status, self.offset, now)
                 self._compare(container, was, new_status, now)
                 self._show(container, was, new_status, now)
                 self._write_early_events(container, now)
@@ -263,7 +284,9 @@ class ObservedPod:
     def record_event(self, seen: SeenEvent, now: datetime) -> None:
         """Apply an event of this pod, or an update of one."""
         event = seen.event
-        name = f"{event.reason}\0{event.field_path}\0{event.message}"
+        # A kubelet that is restarted begins a series of its own.
+        began = seen.first_at.isoformat()
+        name = f"{event.reason}\0{event.field_path}\0{event.message}\0{began}"
         earlier_count = self._counts_of.get(name, 0)
         if seen.count <= earlier_count:
             return
@@ -272,6 +295,8 @@ class ObservedPod:
             del self._counts_of[next(iter(self._counts_of))]
         self._snapshot = None
         container = self._containers.get(event.container_name)
+        if container is not None:
+            container.lifetimes.add_event(event, self.offset)
         if container is not None and container.is_early(event):
             container.early_events.append(event)
             container.early_until = container.early_until or now + _STATUS_LAG
@@ -290,8 +315,7 @@ class ObservedPod:
             )
             self._note(text, now)
         if container is not None and event.reason == "Killing":
-            cause = self._killing_cause(event.message)
-            self._begin_stopping(container, cause, event, now)
+            self._record_stop(container, seen, seen.count - earlier_count, now)
 
     def record_counts(self, counted: CountedTicks) -> None:
         """Apply the counted ticks of one of its probes."""
@@ -300,24 +324,38 @@ class ObservedPod:
         if not container or not probe:
             return
         self._snapshot = None
-        grace = timedelta()
+        grace, window = timedelta(), (counted.earliest, counted.latest)
         if (by := _CAUSES.get(counted.key.probe_type)) is not None:
             grace = self._grace_period(container, by).seconds * _SECOND
         self._expectations.doubt(counted.key, probe.may_store(counted))
         if by is not None and probe.is_sampled:
             self._follow_kill(container, by, counted)
+        elif by is not None:
+            probe.killed_id = NO_CONTAINER
+            if self.is_shown:
+                probe.killed_id = container.killed_between(by, *window, self.offset)
         for tick in probe.record_counts(counted):
             container.order.record_tick(tick, counted, counted.latest)
             action = probe.demand(tick)
             # A state belongs to an instance; a kill ends any.
             is_kill = action is TickAction.KILL
+            if is_kill and by is not None and not probe.is_sampled:
+                container.kills.append(CountedKill(by, tick.at, *window))
             is_certain = is_kill or container.has_run_since(counted.earliest)
             if probe.is_close and is_certain:
                 within = grace if is_kill else timedelta()
                 self._expectations.expect(tick, action, counted, within)
         if by is not None and (bounds := probe.take_kill(counted)) is not None:
             likely = bounds[0] + (bounds[1] - bounds[0]) / 2
-            self._record_sampled_kill(container, SampledKill(by, likely, *bounds))
+            self._record_sampled_kill(container, CountedKill(by, likely, *bounds))
+
+    def lose_series(self, key: ProbeKey) -> None:
+        """Record that the kubelet has counted nothing of a probe, or no more."""
+        container = self._containers.get(key.container_name)
+        probe = container and container.probes.get(key.probe_type)
+        if probe:
+            self._snapshot = None
+            probe.lose_series()
 
     def bound_restarts(self, item: RestartsBounded, now: datetime) -> None:
         """Bound the restarts of a container at a sample of a store."""
@@ -376,18 +414,27 @@ class ObservedPod:
 
     # -- samples of a store
 
-    @staticmethod
-    def _may_be_asked_for(container: ObservedContainer, state: Terminated) -> bool:
+    def _may_be_asked_for(
+        self, container: ObservedContainer, state: Terminated
+    ) -> bool:
         """Return whether an end may be one that somebody asked for: no event says."""
-        return (
-            is_sampled(container)
-            and state.exit_code in _STOPPED
-            and state.reason != _OOM
+        if is_sampled(container):
+            return state.exit_code in _STOPPED
+        deleted_at, ended_at = self._deletion_at, state.finished_at
+        return deleted_at is not None and (
+            ended_at is None or deleted_at <= ended_at - self.offset + _SECOND
         )
+
+    def _may_be_killed_for_probe(self, state: Terminated) -> bool:
+        """Return whether an end is that of a stop, and none of its pod's."""
+        status = self.status
+        is_pod_ended = status is not None and status.phase.is_terminal
+        is_stop = state.exit_code in _STOPPED and state.reason != _OOM
+        return is_stop and not is_pod_ended and self._deletion_at is None
 
     def _take_kill(
         self, container: ObservedContainer, ended_at: datetime
-    ) -> SampledKill | None:
+    ) -> CountedKill | None:
         """Return the kill that an end is of, and forget it and those before it.
 
         Of several that it may be of, it has the bounds of all.
@@ -408,7 +455,7 @@ class ObservedPod:
         return kill._replace(at=min(kill.at, latest, ended_at), latest=latest)
 
     def _record_sampled_kill(
-        self, container: ObservedContainer, kill: SampledKill
+        self, container: ObservedContainer, kill: CountedKill
     ) -> None:
         """Keep a kill until a status shows the end, or journal it if none will."""
         status = container.status
@@ -464,7 +511,7 @@ class ObservedPod:
         """Journal an event; a kill for a probe follows its tick."""
         cause = None
         if event.reason == "Killing":
-            by = self._killing_cause(event.message)
+            by = self._killing_cause(event)
             cause = container.kill_cause(by, event.at)
         container.order.write(
             EventEntry(_UNNUMBERED, event.at, event, tick), now, cause
@@ -491,42 +538,57 @@ class ObservedPod:
         seen = SeenFailure(event.at, match[3])
         if match[2] == "errored":
             return self._write_event(container, event, now, probe.record_error(seen))
+        by, window = _CAUSES.get(kind), (event.at, event.at + _SECOND)
+        if by is not None:
+            probe.killed_id = container.killed_between(by, *window, self.offset)
         if (tick := probe.record_failure(seen)) is not None:
+            if by is not None and tick.action is TickAction.KILL:
+                container.kills.append(CountedKill(by, event.at, *window))
             return self._write_event(container, event, now, tick)
         entry = EventEntry(_UNNUMBERED, event.at, event)
         container.order.write(entry, now, container.cause(kind, event.at))
         return None
 
-    def _killing_cause(self, message: str) -> ExitCause:
-        if match := _KILLED_FOR.search(message):
+    def _killing_cause(self, event: Event) -> ExitCause:
+        if match := _KILLED_FOR.search(event.message):
             return ExitCause.LIVENESS if match[1] == "liveness" else ExitCause.STARTUP
-        if "definition changed" in message:
+        if "definition changed" in event.message:
             return ExitCause.DEFINITION
-        is_deleted = self.pod.deletion_requested_at is not None
+        deleted_at = self._deletion_at
+        is_deleted = deleted_at is not None and deleted_at <= event.at - self.offset
         return ExitCause.DELETE if is_deleted else ExitCause.POD
+
+    def _record_stop(
+        self, container: ObservedContainer, seen: SeenEvent, stops: int, now: datetime
+    ) -> None:
+        """Apply a Killing event, which counts so many stops more than the last one."""
+        event, lifetimes = seen.event, container.lifetimes
+        by, at = self._killing_cause(event), event.at - self.offset
+        lifetimes.add_stop(by, at)
+        if stops == seen.count:
+            lifetimes.add_stop(by, seen.first_at)
+        if stops > 1:
+            lifetimes.add_unseen_stops(by, seen.first_at, at)
+        status, instance = container.status, lifetimes.at(at)
+        if instance is None or status is None or container.stopping is not None:
+            return
+        own_id = parse_container_id(status.container_id)
+        is_running = self.is_shown and isinstance(status.state, Running)
+        if own_id == instance.own_id and is_running:
+            self._begin_stopping(
+                container, (own_id, instance.number), by, event.at, now
+            )
 
     def _begin_stopping(
         self,
         container: ObservedContainer,
+        instance: tuple[ContainerID, int],
         by: ExitCause,
-        event: Event,
+        at: datetime,
         now: datetime,
     ) -> None:
-        status = container.status
-        if status is None or not isinstance(status.state, Running):
-            return
-        started_at = status.state.started_at
-        if started_at is not None and (
-            event.at < started_at
-            # One that is killed is started again within the same second.
-            or (event.at == started_at and status.restart_count)
-        ):
-            return  # of the previous instance
-        if container.stopping is not None:
-            return
-        own_id = parse_container_id(status.container_id)
-        count = status.restart_count
-        self._write_stopping(container, (own_id, count), by, event.at, now)
+        """Journal the stop of which an event told, and what follows for its probe."""
+        self._write_stopping(container, instance, by, at, now)
         kind = PROBE_CAUSES.get(by)
         probe = None if kind is None else container.probes.get(kind)
         if probe is not None:
@@ -542,7 +604,7 @@ class ObservedPod:
         by: ExitCause,
         at: datetime,
         now: datetime,
-        sampled: SampledKill | None = None,
+        sampled: CountedKill | None = None,
     ) -> None:
         """Journal that an instance, given by ID and restart count, is being stopped."""
         grace = self._grace_period(container, by)
@@ -609,7 +671,8 @@ class ObservedPod:
             case Running(started_at=started_at):
                 was_running = was is not None and isinstance(was.state, Running)
                 if is_another or not was_running:
-                    self._begin_instance(container, now_is, started_at or now, now)
+                    at = min(started_at or now, now)
+                    self._begin_instance(container, now_is, at, now)
                 self._agree(container, now_is)
             case Waiting(reason="CrashLoopBackOff", message=message):
                 self._record_backoff(container, message, now)
@@ -651,24 +714,12 @@ class ObservedPod:
         *,
         is_seen: bool,
     ) -> None:
-        at = state.finished_at or now
-        is_last = status.last_state is state and status.restart_count > 0
-        instance = parse_container_id(own_id), status.restart_count - is_last
+        at = min(state.finished_at or now, now)  # clocks are apart by a second
+        instance = parse_container_id(own_id), number_of(status, own_id)
+        by = self._cause_of_end(container, instance, state, now, is_seen=is_seen)
         stopping, container.stopping = container.stopping, None
-        is_other = container.stopping_id != instance[0] and not is_sampled(container)
-        if stopping is not None and (is_other or stopping.since > at + _SECOND):
-            stopping = None  # it was of the instance before, or is of the next one
-        by = ExitCause.UNSEEN if stopping is None else stopping.by
-        if stopping is None and is_seen:
-            by = self._cause_by_counters(container, instance, state, now)
-            is_no_stop = state.reason == _OOM or not (
-                is_sampled(container) or state.exit_code in _STOPPED
-            )
-            if by is ExitCause.UNCERTAIN and is_no_stop:
-                by = ExitCause.ITSELF
-            if by is ExitCause.ITSELF and self._may_be_asked_for(container, state):
-                by = ExitCause.UNKNOWN
-            stopping, container.stopping = container.stopping, None
+        if by in _NO_STOP:
+            stopping = None
         container.last_exit = LastExit(
             at,
             state.exit_code,
@@ -696,6 +747,51 @@ class ObservedPod:
             now,
         )
 
+    def _cause_of_end(
+        self,
+        container: ObservedContainer,
+        instance: tuple[ContainerID, int],
+        state: Terminated,
+        now: datetime,
+        *,
+        is_seen: bool,
+    ) -> ExitCause:
+        """Return who ended an instance, after its stop has been journaled."""
+        if is_sampled(container):
+            stopping, ended_at = container.stopping, state.finished_at or now
+            if stopping is not None and stopping.since <= ended_at + _SECOND:
+                return stopping.by
+        if (by := self._cause_by_events(container, instance, state, now)) is not None:
+            return by
+        if not is_seen:
+            return ExitCause.UNSEEN
+        if causes := container.lifetimes.doubtful_stops(instance[0]):
+            is_by_probe = any(cause in PROBE_CAUSES for cause in causes)
+            return ExitCause.UNCERTAIN if is_by_probe else ExitCause.UNKNOWN
+        by = self._cause_by_counters(container, instance, state, now)
+        if state.reason == _OOM:
+            return ExitCause.ITSELF if by is ExitCause.UNCERTAIN else by
+        if by is ExitCause.ITSELF and self._may_be_asked_for(container, state):
+            return ExitCause.UNKNOWN
+        return by
+
+    def _cause_by_events(
+        self,
+        container: ObservedContainer,
+        instance: tuple[ContainerID, int],
+        state: Terminated,
+        now: datetime,
+    ) -> ExitCause | None:
+        """Return the cause of the first stop that is certainly of an instance."""
+        stop = next(container.lifetimes.stops_of(instance[0]), None)
+        if stop is None:
+            return None
+        container.kills_of(state)
+        if container.stopping is None or container.stopping_id != instance[0]:
+            at = stop.at + self.offset
+            self._begin_stopping(container, instance, stop.by, at, now)
+        return stop.by
+
     def _cause_by_counters(
         self,
         container: ObservedContainer,
@@ -705,27 +801,67 @@ class ObservedPod:
     ) -> ExitCause:
         """Infer the cause of an exit without an event from the counters."""
         ended_at = state.finished_at or now
-        may_be_killed = False
-        if (kill := self._take_kill(container, ended_at)) is not None:
+        if is_sampled(container):
+            if (kill := self._take_kill(container, ended_at)) is not None:
+                self._write_stopping(container, instance, kill.by, kill.at, now, kill)
+                return kill.by
+        elif kills := container.kills_of(state):
+            kill = container.certain_kill(kills, instance[0], state)
+            if kill is None or not self._may_be_killed_for_probe(state):
+                return ExitCause.UNCERTAIN
             self._write_stopping(container, instance, kill.by, kill.at, now, kill)
+            self._record_kill(container.probes[PROBE_CAUSES[kill.by]], now)
             return kill.by
-        for cause, kind in PROBE_CAUSES.items():
-            probe = container.probes.get(kind)
-            if probe is None:
-                continue
-            before = container.last_exit
-            since = None if before is None else before.at
-            may_be_killed |= probe.may_have_killed(since, ended_at, self.counters)
-            if probe.killed_at is None or probe.is_sampled:
-                continue
-            earliest, latest = probe.killed_between
-            if earliest > ended_at + _SECOND or latest < (state.started_at or latest):
-                continue  # it was the instance before, or is the next one
-            at = min(probe.killed_at, ended_at)
-            self._write_stopping(container, instance, cause, at, now)
-            self._record_kill(probe, now)
-            return cause
+        before = container.last_exit
+        since = None if before is None else before.at
+        may_be_killed = any(
+            probe.may_have_killed(
+                since,
+                self._possible_kill(container, by, state, now),
+                self._known_time(container, probe, state, now),
+            )
+            for by, kind in PROBE_CAUSES.items()
+            if (probe := container.probes.get(kind)) is not None
+        )
         return ExitCause.UNCERTAIN if may_be_killed else ExitCause.ITSELF
+
+    def _possible_kill(
+        self,
+        container: ObservedContainer,
+        by: ExitCause,
+        state: Terminated,
+        now: datetime,
+    ) -> PossibleKill:
+        """Return when a probe may have had an instance killed that has ended."""
+        ended_at = state.finished_at or now
+        grace = self._grace_period(container, by).seconds * _SECOND + _EXIT_LAG
+        earliest = max(state.started_at or ended_at - grace, ended_at - grace)
+        return PossibleKill(earliest, ended_at)
+
+    def _known_time(
+        self,
+        container: ObservedContainer,
+        probe: ObservedProbe,
+        state: Terminated,
+        now: datetime,
+    ) -> KnownTime:
+        """Return when no result of a probe is missing.
+
+        Events come as late as the statuses of the node, at most; where a status is
+        later, only what is older than the newest event is known.
+        """
+        if probe.is_counted:
+            since, until = self.counters.counted_since, self.counters.counted_until
+            if since is None or until is None:
+                return KnownTime(None, now)
+            return KnownTime(max(since, self._known_since or now), until)
+        newest = container.lifetimes.newest_event
+        if newest is None:
+            return KnownTime(None, now)
+        until, patience = newest + self.offset, self._expectations.lag.patience
+        if now - (state.finished_at or now) <= patience:
+            until = max(until, now - patience)
+        return KnownTime(_BEGINNING, until)
 
     def _begin_instance(
         self,

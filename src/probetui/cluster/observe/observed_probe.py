@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from probetui.cluster.observe.probe_counters import (
-    CountedTicks,
-    NodeCounters,
-    ProbeCounts,
-)
+from probetui.cluster.observe.probe_counters import CountedTicks, ProbeCounts
 from probetui.cluster.observe.result_run import Bounds, ResultRun, RunBound
 from probetui.engine.snapshot import ProbeSnapshot
 from probetui.k8s.probe import Probe, ProbeKey, ProbeType
@@ -39,8 +35,6 @@ from probetui.kubelet.runtime.turn import TurnBuilder
 
 HISTORY = 60
 _SECOND = timedelta(seconds=1)
-_NO_TIME = timedelta()
-_BEGINNING = datetime.min.replace(tzinfo=UTC)
 _RESULTS = {Result.SUCCESS: ProbeResult.SUCCESS, Result.FAILURE: ProbeResult.FAILURE}
 
 _STATES = {
@@ -64,6 +58,20 @@ class SeenFailure(NamedTuple):
     output: str
 
 
+class PossibleKill(NamedTuple):
+    """Between which instants an instance that has ended may have been killed."""
+
+    earliest: datetime
+    latest: datetime
+
+
+class KnownTime(NamedTuple):
+    """Between which instants no result is missing; `since` is None if that is never."""
+
+    since: datetime | None
+    until: datetime
+
+
 class ObservedProbe:
     """Observes one worker from outside; belongs to one pod.
 
@@ -78,9 +86,9 @@ class ObservedProbe:
         self.stored: Result | None = None
         self.on_hold = False
         self.container_id: ContainerID = NO_CONTAINER
+        self.killed_id: ContainerID | None = None
+        """Which instance a kill of what is counted now is of; None for the newest."""
         self.last_tick: TickEntry | None = None
-        self._window = self.killed_between = (_BEGINNING, _BEGINNING)
-        """Between which instants the failure came that killed last."""
         self.is_close = False
         """Whether the counters were polled at least once in its last period."""
         self._turn = turn
@@ -120,13 +128,6 @@ class ObservedProbe:
         return not self._events_alone
 
     @property
-    def killed_at(self) -> datetime | None:
-        """When a counted failure got the container killed, or None."""
-        if self.last_tick is None or not self.on_hold:
-            return None
-        return self.last_tick.at if self.stored is Result.FAILURE else None
-
-    @property
     def is_exact(self) -> bool:
         """Whether the result run is exact: no poll misses a tick."""
         return self._is_counted and self.is_close and self._run.bound.is_exact
@@ -144,54 +145,55 @@ class ObservedProbe:
         return (counted.earliest if self._kills_alone else earliest), counted.latest
 
     def may_have_killed(
-        self, since: datetime | None, ended_at: datetime, counters: NodeCounters
+        self, since: datetime | None, times: PossibleKill, known: KnownTime
     ) -> bool:
-        """Return whether enough failures were counted for a kill of an instance.
+        """Return whether its results allow a kill of an instance that ended.
 
         Args:
             since: the end of the instance before it; None if that is not known.
-            ended_at: its end.
-            counters: those of its node.
+            times: when it may have been killed.
+            known: when no result is missing, if they are watched.
         """
         if not self.is_sampled:
-            return self._may_have_killed_unseen(since, ended_at, counters)
+            return self._may_have_killed_unseen(since, times, known)
         failures = sum(
             counted.counts.failures
             for counted in self._failed
-            if counted.earliest <= ended_at + _SECOND
+            if counted.earliest <= times.latest + _SECOND
             and (since is None or counted.latest >= since)
         )
         is_known = (
             self._is_counted
             and not self._has_missed
             and self._sampled_at is not None
-            and self._sampled_at >= ended_at + _SECOND
+            and self._sampled_at >= times.latest + _SECOND
         )
         needed = 1 if since is None else self.worker.threshold(Result.FAILURE)
         return failures >= needed or not is_known
 
     def _may_have_killed_unseen(
-        self, since: datetime | None, ended_at: datetime, counters: NodeCounters
+        self, since: datetime | None, times: PossibleKill, known: KnownTime
     ) -> bool:
         """Return whether watched results allow a kill of which no event came.
 
-        Without counters, events are all that is known: then one has to tell of a
-        failure.
+        Without counters, events are all that is known, and each tells of a failure.
         """
         period = self.probe.period_seconds * _SECOND
         failures = sum(
             tick.result is Result.FAILURE
             for tick in self._history
-            if tick.at <= ended_at + period and (since is None or tick.at >= since)
+            if tick.at <= times.latest + period and (since is None or tick.at >= since)
         )
-        if self._events_alone:
-            return failures > 0
-        known_since, known_until = counters.counted_since, counters.counted_until
-        if known_since is None or known_until is None or ended_at <= known_since:
+        if known.since is None or times.earliest <= known.since:
             return True
-        unseen = max((ended_at + _SECOND - known_until) // period + 1, 0)
-        needed = 1 if since is None else self.worker.threshold(Result.FAILURE)
-        return failures + unseen >= needed
+        unseen = (times.latest + _SECOND - known.until) // period + 1
+        threshold = self.worker.threshold(Result.FAILURE)
+        needed, run = threshold, self._run.longest(Result.FAILURE)
+        if self._events_alone:
+            needed, run = 1, failures
+        elif since is None:
+            needed = 1
+        return failures >= needed or (unseen > 0 and run + unseen >= threshold)
 
     # -- inputs
 
@@ -238,6 +240,15 @@ class ObservedProbe:
     def find_counters(self) -> None:
         """Record that the counters can be read, though they may lack this probe yet."""
         self._events_alone = ""
+        self._run.forget(NOT_COUNTED)
+
+    def lose_series(self) -> None:
+        """Record that the kubelet has counted nothing of the worker: it is a new one.
+
+        Or it has ended, and its run goes on for a moment without being counted.
+        """
+        if not self.is_sampled:
+            self._run.forget(NOT_COUNTED)
 
     def record_failure(self, seen: SeenFailure) -> TickEntry | None:
         """Apply the event of a failure; return its tick.
@@ -249,19 +260,28 @@ class ObservedProbe:
         if not self._events_alone:
             return None  # the counters hold it, now or soon
         before, self._seen_failure_at = self._seen_failure_at, seen.at
-        period = self.probe.period_seconds * _SECOND
-        if before is None or not _NO_TIME < seen.at - before <= period + _SECOND:
+        if before is None or not self._are_consecutive(before, seen.at):
             self._run.forget(self._events_alone)
         self._record_instance()
         self._run.count(Result.FAILURE)
         self._counts = self._counts._replace(failures=self._counts.failures + 1)
-        self._window = seen.at, seen.at + _SECOND
         return self._write(
             Result.FAILURE,
             seen.at,
             _source_gates("event", seen.at, seen.at),
             seen.output,
         )
+
+    def _are_consecutive(self, before: datetime, after: datetime) -> bool:
+        """Return whether no result can have come between two, of which the seconds are.
+
+        Each may take as long as its timeout.
+        """
+        period = self.probe.period_seconds * _SECOND
+        longest = self.probe.timeout_seconds * _SECOND
+        gap = after - before
+        least, most = gap - _SECOND, gap + _SECOND
+        return period - longest <= least and most <= 2 * period - longest
 
     def record_error(self, seen: SeenFailure) -> TickEntry:
         """Return the tick of an error that an event reports; no counter has it."""
@@ -313,7 +333,6 @@ class ObservedProbe:
         elif not self._is_counted:
             self._run.forget(FROM_THE_MIDDLE)
         self._is_counted = True
-        self._window = counted.earliest, counted.latest
         period = self.probe.period_seconds * _SECOND
         is_close = counted.latest - counted.earliest <= period
         # What a store has of statuses is too late to expect anything.
@@ -439,8 +458,9 @@ class ObservedProbe:
         if is_kill and action is not TickAction.KILL:
             action, run, doubt = TickAction.KILL, threshold, ""
             self.hold()
-        if action is TickAction.KILL:
-            self.killed_between = self._window
+        own_id = self.container_id
+        if action is TickAction.KILL and self.killed_id is not None:
+            own_id = self.killed_id
         attempt = Attempt(
             ProbeResult.UNKNOWN, error=output or "unknown", detail=NOT_TIMED
         )
@@ -453,7 +473,7 @@ class ObservedProbe:
             n=self._ticks,
             trigger=Trigger.PERIODIC,
             timing=TickTiming(at, period_seconds=self.probe.period_seconds),
-            container_id=self.container_id,
+            container_id=own_id,
             new_container=False,
             gates=gates,
             outcome=Probed((attempt,), result, action),
@@ -462,6 +482,9 @@ class ObservedProbe:
             hold=HoldChange(held, self.on_hold),
         )
         self._turn.write(entry)
+        if own_id not in (self.container_id, NO_CONTAINER):
+            self.on_hold = False  # the next instance runs already
+            self.stored = INITIAL_RESULT[self.key.probe_type]
         self._history.append(entry)
         self.last_tick = entry
         return entry

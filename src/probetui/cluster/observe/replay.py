@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
+from msgspec.structs import replace
+
 from probetui.cluster.observe.inputs import ObservedInputDecoder
 from probetui.cluster.observe.observation import ClusterObservation
 from probetui.engine.snapshot import Snapshot
 from probetui.kubelet.config import KubeletConfig
-from probetui.kubelet.journal import JournalEntry
+from probetui.kubelet.journal import ContainerEntry, JournalEntry
 from probetui.kubelet.runtime.turn import Turn
 from probetui.record.reader import RecordingFile
 from probetui.record.values import DamageError
@@ -42,7 +44,10 @@ class ObservationReplay:
             self._observation.submit(item, now)
         except DamageError as error:
             recording.note_damage(self.position, error)
-        entries = self._observation.take_entries()
+        entries = tuple(
+            _with_former_number(entry, recording, self.entries + place)
+            for place, entry in enumerate(self._observation.take_entries())
+        )
         entries += self._former_notes(recording, len(entries))
         self.now = now
         self.position += 1
@@ -70,6 +75,25 @@ class ObservationReplay:
                 made -= 1
             number += 1
         return notes
+
+
+def _with_former_number(
+    entry: JournalEntry, recording: RecordingFile, number: int
+) -> JournalEntry:
+    """Return an entry with the number of its instance as the record has it.
+
+    In a back-off, the instance that had ended was said to be the one before it.
+    """
+    if not isinstance(entry, ContainerEntry) or number >= recording.entries:
+        return entry
+    try:
+        record = recording.entry(number)
+    except DamageError:
+        return entry
+    is_same = record.get("containerID") == entry.container_id
+    if is_same and record.get("restartCount") == entry.restart_count - 1:
+        return replace(entry, restart_count=entry.restart_count - 1)
+    return entry
 
 
 def _former_note(recording: RecordingFile, number: int) -> tuple[str, datetime] | None:
