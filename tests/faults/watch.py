@@ -96,10 +96,10 @@ class _ApartClock(LoopClock):
 
     def __init__(self, ahead: timedelta) -> None:
         super().__init__()
-        self._ahead = ahead
+        self.ahead = ahead
 
     def after(self, seconds: float) -> datetime:
-        return super().after(seconds) + self._ahead
+        return super().after(seconds) + self.ahead
 
 
 class _WatchersTransport(FaultyServerTransport):
@@ -464,14 +464,18 @@ class _Watch:
     def judge(self) -> Iterator[str]:
         """Yield what it said, and is not so."""
         yield from self._broken
-        truth = _Truth(self._run.world.lives)
+        truth = _Truth(self._run.world.lives, self._clock.ahead)
         counts: dict[tuple[str, str], int] = {}
+        over = {""}
         for entry in self._session.journal:
             if isinstance(entry, TickEntry) and entry.action is TickAction.KILL:
-                yield from truth.check_kill(entry)
+                is_over = entry.container_id in over
+                yield from truth.check_kill(entry, is_over=is_over)
             if not isinstance(entry, ContainerEntry):
                 continue
             yield from truth.check_step(entry)
+            if entry.what is LifecycleStep.EXITED:
+                over.add(entry.container_id)
             if entry.what is LifecycleStep.STARTED:
                 place = entry.pod_uid, entry.container_name
                 if entry.restart_count < counts.get(place, 0):
@@ -479,44 +483,83 @@ class _Watch:
                 counts[place] = entry.restart_count
 
 
-class _Truth:
-    """What the kubelet did, in all its lives."""
+_ASKED = frozenset(
+    {
+        ExitCause.LIVENESS,
+        ExitCause.STARTUP,
+        ExitCause.DELETE,
+        ExitCause.DEFINITION,
+        ExitCause.POD,
+        ExitCause.POST_START_HOOK,
+        ExitCause.RESTART_ALL,
+    }
+)
+"""Causes of stops by the kubelet."""
 
-    def __init__(self, lives: list[Life]) -> None:
-        self._ends: dict[str, ContainerEntry] = {}
-        self._causes: dict[tuple[str, str], set[ExitCause | None]] = defaultdict(set)
-        self._kills: set[ProbeKey] = set()
+
+class _Truth:
+    """What the kubelet did, in all its lives, by the IDs of instances."""
+
+    def __init__(self, lives: list[Life], ahead: timedelta) -> None:
+        self._ahead = ahead
+        self._steps: dict[str, list[ContainerEntry]] = defaultdict(list)
+        self._killed: dict[ProbeKey, set[str]] = defaultdict(set)
         for life in lives:
             for entry in () if life.is_observed else life.journal:
                 match entry:
                     case TickEntry(action=TickAction.KILL):
-                        self._kills.add(entry.key)
-                    case ContainerEntry(what=LifecycleStep.STOPPING):
-                        place = entry.pod_uid, entry.container_name
-                        self._causes[place].add(entry.by)
-                    case ContainerEntry(what=LifecycleStep.EXITED):
-                        self._ends[entry.container_id] = entry
+                        self._killed[entry.key].add(entry.container_id)
+                    case ContainerEntry():
+                        self._steps[entry.container_id].append(entry)
                     case _:
                         pass
 
-    def check_kill(self, tick: TickEntry) -> Iterator[str]:
-        """Yield that a tick killed nothing, whatever is said."""
-        if tick.key not in self._kills:
-            yield f"{tick.key} never killed, {tick.sequence}"
+    def check_kill(self, tick: TickEntry, *, is_over: bool) -> Iterator[str]:
+        """Yield that a tick did not kill the instance that it is said of, or none.
+
+        It may be of a newer one, as long as no status shows that the other is over.
+        """
+        own_id, killed = tick.container_id, self._killed[tick.key]
+        if not killed or (own_id and own_id not in killed):
+            is_newer = any(self._number(each) > self._number(own_id) for each in killed)
+            if is_over or not is_newer:
+                yield f"{tick.key} killed {killed}, not {own_id}, {tick.sequence}"
+
+    def _number(self, own_id: str) -> int:
+        steps = self._steps.get(own_id)
+        return steps[0].restart_count if steps else -1
 
     def check_step(self, entry: ContainerEntry) -> Iterator[str]:
-        """Yield what is not so of a stop or an end.
+        """Yield what is not so of a step of an instance."""
+        own_id, what, by = entry.container_id, entry.what, entry.by
+        steps = self._steps.get(own_id)
+        if steps is None:
+            return  # an older one, which the kubelet found
+        told = f"{own_id} {what} ({entry.sequence})"
+        counts = {step.restart_count for step in steps}
+        if entry.restart_count not in counts:
+            yield f"{told} is number {entry.restart_count}, it was {counts}"
+        causes = {step.by for step in steps} & _ASKED or {ExitCause.ITSELF}
+        # One that ends before its stop is one that its probe had killed all the same.
+        causes |= {
+            cause
+            for cause, kind in PROBE_CAUSES.items()
+            if own_id
+            in self._killed[ProbeKey(entry.pod_uid, entry.container_name, kind)]
+        }
+        if ExitCause.DELETE in causes:
+            causes.add(ExitCause.POD)
+        if by in _ASKED | {ExitCause.ITSELF} and by not in causes:
+            yield f"{told} by {by}, it was by {causes}"
+        for step in steps:
+            if step.what is what:
+                yield from self._check_same(entry, step, told)
 
-        Of which of its instances a kill is may not be known, as statuses are skipped.
-        """
-        own_id, name = entry.container_id, entry.container_name
-        if (kind := PROBE_CAUSES.get(entry.by or ExitCause.UNKNOWN)) is not None:
-            causes = self._causes[entry.pod_uid, name]
-            is_killed = ProbeKey(entry.pod_uid, name, kind) in self._kills
-            if entry.by not in causes and not is_killed:
-                yield f"{name} {own_id} {entry.what} by {entry.by}, it was by {causes}"
-        end = self._ends.get(own_id)
-        if entry.what is not LifecycleStep.EXITED or end is None:
-            return
-        if end.exit_code != entry.exit_code:
-            yield f"{own_id} exited with {end.exit_code}, not {entry.exit_code}"
+    def _check_same(
+        self, entry: ContainerEntry, step: ContainerEntry, told: str
+    ) -> Iterator[str]:
+        if step.exit_code != entry.exit_code:
+            yield f"{told} with {entry.exit_code}, not {step.exit_code}"
+        at = step.at + self._ahead
+        if entry.not_before and not entry.earliest <= at <= entry.latest:
+            yield f"{told} {entry.earliest} to {entry.latest}, it was at {at}"
