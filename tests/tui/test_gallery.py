@@ -65,7 +65,7 @@ async def test_no_state_is_cut_beside_room_at_any_size(name: str) -> None:
         pytest.param("hold", 0.36, 0.30, id="killed the first time"),
         pytest.param("lesson-back-off", 0.45, 0.32, id="back-off"),
         pytest.param("lesson-completed", 0.44, 0.32, id="completed"),
-        pytest.param("lesson-init-container", 0.45, 0.32, id="init container"),
+        pytest.param("lesson-init-container", 0.43, 0.35, id="init container"),
         pytest.param("lesson-on-failure", 0.45, 0.35, id="ended for good"),
     ],
 )

@@ -450,7 +450,7 @@ async def test_a_container_without_probes_has_its_instances_and_waits() -> None:
 
 async def test_below_the_waits_is_what_decides_over_the_next_restart() -> None:
     back_off = await _drawn("lesson-back-off", (120, 40))
-    completed = await _drawn("lesson-init-container", (200, 60))
+    completed = await _drawn("lesson-init-container", (200, 60), "g")
 
     assert "Always: each exit is followed by a restart; exit 1 restarts it" in back_off
     assert "none at first, then 10s, twice as long each time, 5m00s at most" in back_off
@@ -476,8 +476,10 @@ async def test_what_the_headline_says_is_not_the_only_reason_given() -> None:
     assert "next: One more failure, and it is killed" in text
 
 
-async def _drawn(state: str, size: tuple[int, int]) -> str:
-    shown = await gallery.draw(gallery.STATES[state], "main", size, "dark")
+async def _drawn(name: str, size: tuple[int, int], *keys: str) -> str:
+    state = gallery.STATES[name]
+    state = state._replace(keys=(*state.keys, *keys))
+    shown = await gallery.draw(state, "main", size, "dark")
     text: str = shown.text
     return text
 

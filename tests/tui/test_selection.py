@@ -92,6 +92,35 @@ async def test_the_first_container_in_trouble_is_selected_at_the_start() -> None
         assert named(app) == "sea/db readiness"
 
 
+def one_without_probes() -> Snapshot:
+    """Return a pod of two containers, the first one without probes."""
+    spec = a_spec("sea")
+    spec = replace(spec, containers=(Container("plain"), *spec.containers))
+    plain = a_container_snapshot(spec.containers[0])
+    return a_snapshot(a_pod_snapshot(spec, plain, a_container(spec, "db", "ss", "ss")))
+
+
+async def test_without_trouble_one_with_probes_is_selected_at_the_start() -> None:
+    app = an_app(one_without_probes())
+    async with app.run_test(size=SIZE):
+        assert named(app) == "sea/db liveness"
+
+
+async def test_no_row_moves_when_a_container_without_probes_is_selected() -> None:
+    app = an_app(one_without_probes())
+    async with app.run_test(size=(200, 60)) as pilot:
+        await pilot.pause()
+        area = app.screen.query_one(ContainerTable).region
+        rows = slice(area.y + 2, area.bottom - 1)
+        before = [line[3:15].strip() for line in screen_lines(app)[rows]]
+        await pilot.press("g")
+        await pilot.pause()
+        after = [line[3:15].strip() for line in screen_lines(app)[rows]]
+
+        assert before == ["sea/plain", "sea/db", "liveness", "readiness"]
+        assert after == before
+
+
 async def test_it_is_selected_once_there_are_containers() -> None:
     session = FakeSession(a_snapshot())
     app = an_app(session)

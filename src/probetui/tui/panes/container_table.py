@@ -159,9 +159,10 @@ class ContainerTable(Pane):
     """The sorted containers of all pods, one of which is selected.
 
     A key or a click selects, and nothing else does: the first snapshot with containers
-    selects the first one in trouble, and no later one selects another. A container that
-    its filter no longer keeps stays selected. If it is gone, none is selected until its
-    pod is created again. `follows_trouble` is the exception that the user asks for.
+    selects the first one in trouble, or else the first one with probes, and no later
+    one selects another. A container that its filter no longer keeps stays selected. If
+    it is gone, none is selected until its pod is created again. `follows_trouble` is
+    the exception that the user asks for.
 
     With lanes a container can be unfolded into a row for each of its probes. The cursor
     goes through these as well; each selects its probe.
@@ -783,10 +784,17 @@ class ContainerTable(Pane):
         return row.probe_index is None and health.role is not Role.PLAIN
 
     def _most_urgent(self) -> ContainerKey:
-        """Return the most urgent container; of equal ones the selected or first one."""
+        """Return the most urgent container; of equal ones the selected one.
+
+        If none of these is, the first one that has probes.
+        """
         return min(
             self._lines,
-            key=lambda row: (self._urgency(row), row.key != self._selected),
+            key=lambda row: (
+                self._urgency(row),
+                row.key != self._selected,
+                not self._snapshots(row)[1].probes,
+            ),
         ).key
 
     def _urgency(self, row: ListLine) -> Urgency:

@@ -521,7 +521,9 @@ class MainScreen(ActionScreen, inherit_bindings=False):
         subject, table = self.ui_state.subject, self._containers
         probes = 0 if subject is None else len(subject.container.probes)
         size = self.app.size.height, self._lesson_rows
-        whole = lane_rows(*size, table.rows_unfolded, probes, has_lanes=False)
+        # As if the selected one had a probe, or rows would move with the selection.
+        unfolded = table.rows_unfolded
+        whole = lane_rows(*size, unfolded, max(probes, 1), has_lanes=False)
         table.make_room(has_room=whole.has_plot)
         # The lane of a container with one probe is that of the probe.
         has_several = table.rows_unfolded > table.total
