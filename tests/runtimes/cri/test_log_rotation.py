@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gzip
 import os
 from collections.abc import AsyncIterator, Callable
@@ -204,12 +205,13 @@ def compress(path: Path) -> Path:
 
 
 @pytest.fixture
-async def followed(log: Path) -> Followed:
+async def followed(log: Path) -> AsyncIterator[Followed]:
     """Return a log of which the first line is read."""
     followed = Followed(log)
     followed.print("0")
-    assert (await anext(followed.lines)).text == "0"
-    return followed
+    async with contextlib.aclosing(followed.lines):
+        assert (await anext(followed.lines)).text == "0"
+        yield followed
 
 
 @pytest.mark.parametrize("times", range(5))
@@ -228,6 +230,22 @@ async def test_who_follows_reads_all_files_that_were_set_aside(
         "last",
     ]
     assert not any(line.is_after_gap for line in told)
+
+
+@pytest.mark.parametrize("count", range(7))
+async def test_the_last_lines_are_those_of_all_files(
+    followed: Followed, log: Path, count: int
+) -> None:
+    followed.print("1", "2", "be", tag="F")
+    followed.rotate()
+    followed.print("gi", tag="P")
+    followed.rotate()
+    followed.print("ns")
+
+    lines = follow_log(str(log), tail=count, has_ended=None)
+
+    expected = ["0", "1", "2", "be", "gins"]
+    assert [line.text async for line in lines] == expected[max(0, 5 - count) :]
 
 
 @pytest.mark.parametrize("keeps", [1, 2, 3])

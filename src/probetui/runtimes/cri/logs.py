@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gzip
+import io
 import os
 import zlib
 from collections import deque
@@ -19,9 +20,9 @@ from collections.abc import (
     AsyncGenerator,
     Awaitable,
     Callable,
-    Collection,
     Iterable,
     Iterator,
+    Mapping,
 )
 from datetime import UTC, datetime
 from pathlib import Path
@@ -150,7 +151,7 @@ async def follow_log(
     if (opened := await _open(path, has_ended)) is None:
         return
     with contextlib.closing(_LogReader(path, *opened)) as reader:
-        for line in reader.read_tail(opened[0], tail):
+        for line in reader.read_tail(tail):
             yield line
         is_over = has_ended is None
         polls = 0
@@ -176,10 +177,11 @@ class _LogReader:
     come since, when the log is another file.
     """
 
-    def __init__(self, path: str, file: BinaryIO, aside: Collection[str]) -> None:
+    def __init__(self, path: str, file: BinaryIO, aside: Mapping[str, Path]) -> None:
         self._path = path
+        self._opened = file
         self._file: BinaryIO | _CompressedLog = file
-        self._known = frozenset(aside)
+        self._aside = aside
         self._head = b""
         self._to_read: deque[BinaryIO | _CompressedLog] = deque()
         self._is_left = False
@@ -187,11 +189,27 @@ class _LogReader:
         self._joiner = LineJoiner()
         self._is_after_gap = False
 
-    def read_tail(self, file: BinaryIO, count: int) -> list[LogLine]:
-        """Read the last lines of the file, all that is written up to now."""
-        last, self._rest = _tail_of_container(file, count)
+    def read_tail(self, count: int) -> list[LogLine]:
+        """Read the last lines, all that is written up to now.
+
+        Difference: a kubelet reads them in the newest file alone.
+        """
         self._look_at_head()
-        return self._join(last)
+        # One more: the first of them may begin in the file before.
+        last, self._rest = _tail_of_container(self._opened, count + 1)
+        size = sum(map(len, last))
+        for stem in sorted(self._aside, reverse=True):
+            missing = count + 1 - len(_find_whole(last))
+            if missing <= 0 or size > TAIL_BYTES:
+                break
+            if (file := _open_set_aside(self._aside[stem])) is None:
+                break
+            with file, contextlib.suppress(EOFError, zlib.error, gzip.BadGzipFile):
+                before, torn = _tail_of_container(_seekable(file), missing)
+                last[:0] = [*before, torn] if torn else before
+                size += sum(map(len, before))
+        whole = _find_whole(last)
+        return self._join(last[whole[-count - 1] + 1 :] if len(whole) > count else last)
 
     def read(self, *, is_last: bool) -> list[LogLine] | None:
         """Read on, at most 1 MiB; None if there is nothing new.
@@ -242,7 +260,7 @@ class _LogReader:
         if opened is None:
             return None
         latest, aside = opened
-        later = [aside[stem] for stem in sorted(aside.keys() - self._known)]
+        later = [aside[stem] for stem in sorted(aside.keys() - self._aside)]
         own = next((path for path in later if self._is_own(path)), None)
         is_whole = own is not None or not later
         for path in later:
@@ -253,7 +271,7 @@ class _LogReader:
             else:
                 self._to_read.append(file)
         self._to_read.append(latest)
-        self._known = frozenset(aside)
+        self._aside = aside
         self._is_left = False
         lost = [] if is_whole else self._lose()
         return lost + self._end_file()
@@ -404,16 +422,28 @@ def _tail_of_container(file: BinaryIO, count: int) -> tuple[list[bytes], bytes]:
     most_bytes = (count + 1) * _LONGEST_LINE_IN_FILE
     while True:
         lines, rest = _tail(file, wanted, most_bytes)
-        whole = [
-            index
-            for index, line in enumerate(lines)
-            if (entry := parse_entry(line)) is None or entry.is_whole
-        ]
+        whole = _find_whole(lines)
         if len(whole) > count:
             return lines[whole[-count - 1] + 1 :], rest
         if len(lines) < wanted:
             return lines, rest
         wanted = 2 * wanted + 1
+
+
+def _find_whole(lines: Iterable[bytes]) -> list[int]:
+    """Return the places of the lines at which a line of output ends."""
+    entries = enumerate(map(parse_entry, lines))
+    return [place for place, entry in entries if entry is None or entry.is_whole]
+
+
+def _seekable(file: BinaryIO | _CompressedLog) -> BinaryIO:
+    """Return a file, or the end of what is compressed in it."""
+    if not isinstance(file, _CompressedLog):
+        return file
+    end = b""
+    while block := file.read(READ_BYTES):
+        end = (end + block)[-TAIL_BYTES:]
+    return io.BytesIO(end)
 
 
 def _tail(
