@@ -276,6 +276,28 @@ async def test_a_log_that_ends_before_its_container_is_read_on() -> None:
     assert list(tail.skips) == []
 
 
+async def test_a_log_that_ends_within_what_is_known_is_not_told_again() -> None:
+    counts = iter([300, 5, 300, 300])
+    states = iter([RuntimeState.RUNNING] * 2 + [RuntimeState.EXITED] * 2)
+
+    class Cut:
+        async def follow_logs(
+            self, container_id: ContainerID, *, tail: int, follow: bool
+        ) -> AsyncIterator[LogLine]:
+            for number in range(next(counts)):
+                yield LogLine(None, str(number))
+
+    async def state_of(_: ContainerID) -> RuntimeState:
+        return next(states)
+
+    tail = a_tail()
+
+    await read(Cut(), tail, state_of)
+
+    assert [line.text for line in tail.lines] == [str(n) for n in range(300)]
+    assert list(tail.skips) == []
+
+
 async def test_many_lines_are_notified_as_one_change() -> None:
     notified = asyncio.Event()
     changes: list[int] = []

@@ -261,6 +261,9 @@ class _Seam:
 
     def close(self) -> None:
         """Add what was held back and is not known."""
+        if self._known and self._begins:
+            # It ends within what is known.
+            self._held.clear()
         if self._held and not self._repeated:
             self.tail.skip()
         self._known = ()
