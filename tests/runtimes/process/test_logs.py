@@ -207,6 +207,25 @@ async def test_of_a_log_that_is_too_long_the_end_is_kept(log: Path) -> None:
 
 
 @pytest.mark.usefixtures("small_logs")
+@pytest.mark.parametrize("more", range(9))
+async def test_no_line_is_told_of_which_only_the_end_is_kept(
+    log: Path, more: int
+) -> None:
+    clock, ending = FakeClock(), Ending()
+    append(log, numbered(range(10)))
+    lines = logs.follow(log, tail=10, has_ended=ending, clock=clock)
+    told = [await anext(lines) for _ in range(10)]
+
+    append(log, b"x" * more + b"\n" + numbered(range(10, 2 * BLOCK)))
+    logs.free_space(log)
+    ending.has_come = True
+    told += [line async for line in lines]
+
+    assert is_told_or_said(told, 2 * BLOCK)
+    assert {len(text) for text in await last(log, BLOCK)} == {7}
+
+
+@pytest.mark.usefixtures("small_logs")
 @pytest.mark.parametrize("times", [1, 2, 5])
 async def test_who_follows_a_log_is_told_all_or_what_is_lost(
     log: Path, times: int

@@ -188,7 +188,8 @@ class _OutputReader:
         self._seen = ((b"" if is_emptied else self._seen) + fresh)[-SEEN_BYTES:]
         if has_jumped:
             # A line of which only the end is left.
-            fresh = fresh.lstrip(b"\0").partition(b"\n")[2] or fresh
+            _, end, after = fresh.partition(b"\n")
+            fresh = after if end else fresh.lstrip(b"\0")
         if not fresh:
             return lines or None
         ended, self._rest = _split(self._rest + fresh)
@@ -251,7 +252,9 @@ def _last_bytes(path: Path, lines: int) -> tuple[bytes, int]:
             block = file.read(size)
             blocks.append(block)
             line_ends += max(block.count(b"\n"), size // MAX_LINE_BYTES)
-    return b"".join(reversed(blocks)), end
+    text = b"".join(reversed(blocks))
+    # Of the first line only the end may be there.
+    return (text.partition(b"\n")[2] or text if start else text), end
 
 
 def _read_at(file: int, offset: int) -> tuple[int, bytes]:
