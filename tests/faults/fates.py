@@ -43,6 +43,8 @@ _WEIGHTS = {
     Fate.LOST: 2,
     Fate.SWALLOWED: 2,
 }
+_CUT_CHANCE = 0.0002
+
 _DELAYS = (0.01, 0.3, 1.0, 2.5, 8.0, 35.0)
 _ERRORS = ("no space left on device", "context deadline exceeded", "is in use", "EOF")
 
@@ -72,6 +74,7 @@ class Fates:
         weights: how often a call has which fate.
         counts: how many calls had which fate, by the call's name.
         away: the error of every call while the daemon is away, else empty.
+        cut_streams: how many streams have ended early.
     """
 
     def __init__(
@@ -85,6 +88,7 @@ class Fates:
         self.weights = dict(_WEIGHTS)
         self.away = ""
         self.counts: Counter[tuple[str, Fate]] = Counter()
+        self.cut_streams = 0
 
     def restart(self) -> None:
         """Break off every call that is not answered."""
@@ -140,6 +144,15 @@ class Fates:
         finally:
             restarted.cancel()
             task.cancel()
+
+    def cuts(self, name: str) -> bool:
+        """Return whether a stream ends here as if it were over."""
+        if self.are_kind or self._random.random() >= _CUT_CHANCE:
+            return False
+        if not self._schedule.allows(f"{name} ends early", self._clock.now()):
+            return False
+        self.cut_streams += 1
+        return True
 
     def _draw(self, name: str) -> Fate:
         fate = self._random.choices(list(Fate), [self.weights[fate] for fate in Fate])[

@@ -40,8 +40,10 @@ from probetui.kubelet.journal import JournalEntry
 from probetui.kubelet_rules import VERSIONS, rules_for_kubelet
 from probetui.record.writer import SUFFIX
 from tests.builders import a_container, a_pod, a_probe
+from tests.fakes import FakeContainer
 from tests.faults.disk import Disk, RecordedLife
 from tests.faults.fates import Fate, Fates, Schedule
+from tests.faults.log_files import CriLog, LogFile, ProcessLog, short_logs
 from tests.faults.world import (
     FaultyHooks,
     FaultyProber,
@@ -128,7 +130,8 @@ def run_world(seed: int, folder: Path, kept: Collection[int] | None = None) -> W
     logging.getLogger("probetui").setLevel(logging.CRITICAL)
     world = World(seed, Schedule(kept))
     try:
-        _, world.seconds = run_in_virtual_time(_Run(world, folder).run())
+        with short_logs():
+            _, world.seconds = run_in_virtual_time(_Run(world, folder).run())
     except Exception as error:  # noqa: BLE001  # a bug, with the seed that shows it
         world.broken.append(f"raised {type(error).__name__}: {error}")
     return world
@@ -144,6 +147,7 @@ class _Run:
         self.random_of_clock = Random(f"clock {world.seed}")
         self.random_of_logs = Random(f"logs {world.seed}")
         self.talk: Talk | None = None
+        self.logs = 0
         self.jumps = world.seed % JUMPS_EACH == JUMPS_AT
         self.pace = 1
         if world.seed >= PACED_FROM:
@@ -174,7 +178,7 @@ class _Run:
         )
         if world.seed % LOGS_EACH == LOGS_AT:
             fates = Fates(self.random_of_logs, self.clock, world.schedule)
-            self.talk = Talk(self.random_of_logs, self.engine, fates)
+            self.talk = Talk(self.random_of_logs, self.engine, fates, self._log_file)
         self._begin()
         talking = None
         if self.talk is not None:
@@ -274,6 +278,19 @@ class _Run:
         )
         return random.choice(commands)
 
+    def _log_file(self, container: FakeContainer) -> LogFile | None:
+        # Each tenth of a second of hours is too much.
+        kinds = ("memory",) if self.pace > 1 else ("memory", "cri", "process")
+        self.logs += 1
+        path = self.folder / f"log-{self.logs}"
+        match self.random_of_logs.choice(kinds):
+            case "cri":
+                return CriLog(path, container, self.engine, self.random_of_logs)
+            case "process":
+                return ProcessLog(path, container, self.engine)
+            case _:
+                return None
+
     # -- probetui
 
     def _begin(self) -> None:
@@ -301,7 +318,7 @@ class _Run:
             self.engine,
             self.fates,
             self.clock,
-            None if self.talk is None else self.talk.fates,
+            self.talk,
         )
         hooks = FaultyHooks(self.clock, self.random)
         self.session = RealtimeSession(
@@ -372,6 +389,8 @@ class _Run:
                 if isinstance(item, LastOutputRead):
                     talk.check_last_output(item)
         self.world.broken += talk.broken
+        self.world.counts += talk.did
+        self.world.counts["log ends early"] += talk.fates.cut_streams
         for (name, fate), count in talk.fates.counts.items():
             self.world.counts[f"{name}: {fate}"] += count
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import pairwise
@@ -49,6 +51,7 @@ from tests.fakes import (
     _Timer,
 )
 from tests.faults.fates import Fates
+from tests.faults.log_files import LogFile
 
 S = TypeVar("S", RuntimeContainerStatus, SandboxStatus)
 
@@ -160,18 +163,18 @@ class WatchedFakeEngine(FakeEngine):
 
 
 class FaultyRuntime(FakeRuntime):
-    """A runtime whose calls have fates, those of logs if they are given."""
+    """A runtime whose calls have fates, those of logs if there are any."""
 
     def __init__(
         self,
         engine: FakeEngine,
         fates: Fates,
         clock: LoopClock,
-        fates_of_logs: Fates | None = None,
+        talk: Talk | None = None,
     ) -> None:
         super().__init__(engine)
         self._fates = fates
-        self._fates_of_logs = fates_of_logs
+        self._talk = talk
         self._own_clock = clock
         jumps = isinstance(clock, JumpingClock)
         self._daemon_clock = DaemonClock(clock, self._ask if jumps else None)
@@ -301,21 +304,37 @@ class FaultyRuntime(FakeRuntime):
     async def follow_logs(
         self, container_id: ContainerID, *, tail: int, follow: bool
     ) -> AsyncIterator[LogLine]:
-        """Yield a log that may be refused, and is cut when the daemon starts again."""
-        if (fates := self._fates_of_logs) is None:
+        """Yield a log that may be refused, end early, and break with the daemon."""
+        if (talk := self._talk) is None:
             kind = super().follow_logs(container_id, tail=tail, follow=follow)
             async for line in kind:
                 yield line
             return
+        fates = talk.fates
         container = await fates.decide("follow_logs", partial(self._find, container_id))
+        file = talk.files.get(container_id)
+        if file is None:
+            lines = self._lines_in_memory(container, fates, tail, follow=follow)
+        else:
+            lines = file.follow(tail, follow=follow)
+        async with aclosing(lines):
+            async for line in lines:
+                if fates.away:
+                    raise ContainerRuntimeError(fates.away, unreachable=True)
+                # Of one that has ended no answer is kept open.
+                if container.runs() and fates.cuts("follow_logs"):
+                    return
+                yield line
+
+    async def _lines_in_memory(
+        self, container: FakeContainer, fates: Fates, tail: int, *, follow: bool
+    ) -> AsyncGenerator[LogLine]:
         seen = max(0, len(container.lines) - tail)
         is_over = False
         while not is_over:
             # Asked before reading: then all output is there.
             is_over = not follow or container.state is RuntimeState.EXITED
             for line in container.lines[seen:]:
-                if fates.away:
-                    raise ContainerRuntimeError(fates.away, unreachable=True)
                 yield line
                 seen += 1
             if not is_over and len(container.lines) == seen:
@@ -427,14 +446,28 @@ class Talk:
         random: what all is drawn from.
         engine: has the containers.
         fates: those of the calls that follow a log.
+        new_file: returns the file of a container's log, None for one in memory.
+
+    Attributes:
+        files: those of all containers.
+        did: what was done to files, and how often.
     """
 
-    def __init__(self, random: Random, engine: FakeEngine, fates: Fates) -> None:
+    def __init__(
+        self,
+        random: Random,
+        engine: FakeEngine,
+        fates: Fates,
+        new_file: Callable[[FakeContainer], LogFile | None],
+    ) -> None:
         self._random = random
+        self._new_file = new_file
+        self.files: dict[ContainerID, LogFile | None] = {}
         self._engine = engine
         self.fates = fates
         self._containers: dict[ContainerID, FakeContainer] = {}
         self._tails: list[LogTail] = []
+        self.did: Counter[str] = Counter()
         self.broken: list[str] = []
 
     async def go_on(self, session: Callable[[], SupportsLogs]) -> None:
@@ -442,6 +475,9 @@ class Talk:
         random = self._random
         while True:
             await asyncio.sleep(random.choice((0.1, 1, 1, 7)))
+            for container in self._engine.containers.values():
+                if container.container_id not in self.files:
+                    self.files[container.container_id] = self._new_file(container)
             self._containers |= self._engine.containers
             if not self._engine.containers:
                 continue
@@ -454,8 +490,7 @@ class Talk:
             # A flood is skipped by who reads it, from some 20,500 lines on.
             counts = (1, 30, 3_000, random.randrange(20_500, 21_500))
             count = random.choices(counts, (80, 10, 3, 30 * is_read))[0]
-            for _ in range(count):
-                self._engine.print(container, str(len(container.lines)))
+            self._print(container, count)
             if random.random() < 0.2:  # some
                 tail = session().follow_logs(container.container_id, lambda: None)
                 self._tails.append(tail)
@@ -463,6 +498,29 @@ class Talk:
                 tail = self._tails.pop(random.randrange(len(self._tails)))
                 self._check(tail)
                 tail.close()
+
+    def _print(self, container: FakeContainer, count: int) -> None:
+        """Print lines, between which a file may be rotated or emptied."""
+        file = self.files[container.container_id]
+        times = 0
+        if file is not None and self._random.random() < 0.3:  # some
+            times = self._random.choice((1, 1, 2, 2, 3, 6))
+        places = sorted(self._random.randrange(count + 1) for _ in range(times))
+        for begins, ends in pairwise((0, *places, count)):
+            before = len(container.lines)
+            for number in range(before, before + ends - begins):
+                self._engine.print(container, str(number))
+            if file is None:
+                continue
+            file.print(range(before, len(container.lines)), self._engine.clock.now())
+            if ends == count:
+                continue
+            if self._random.random() < 0.1:  # few
+                self.did["log is emptied"] += 1
+                file.empty(len(container.lines))
+            else:
+                self.did["log is rotated"] += 1
+                file.rotate()
 
     def end(self, *, is_over: bool) -> None:
         """Check what is open; `is_over` that each container has ended."""
@@ -478,6 +536,9 @@ class Talk:
         container = self._containers.get(read.container_id)
         if container is None or read.lines is None:
             return
+        file = self.files[container.container_id]
+        if file is not None and file.has_lost:
+            return
         numbers = [line.text for line in read.lines]
         last = [line.text for line in container.lines[-LAST_LINES:]]
         if numbers != last:
@@ -485,10 +546,14 @@ class Talk:
 
     def _check(self, tail: LogTail) -> None:
         numbers = [int(line.text) for line in tail.lines]
-        name = f"log of {tail.container_id}"
+        file = self.files[tail.container_id]
+        name = f"log of {tail.container_id} ({type(file).__name__})"
         for place, (before, after) in enumerate(pairwise(numbers), tail.dropped + 1):
             is_said = place in tail.skips
-            if after <= before or is_said is (after == before + 1):
+            # Of a log that is emptied nobody knows what it had.
+            is_emptied = file is not None and after in file.emptied
+            is_lost = after != before + 1
+            if after <= before or (is_said is not is_lost and not is_emptied):
                 self.broken.append(f"{name}: {after} comes after {before}, {is_said}")
         if len(numbers) > LINES_KEPT:
             self.broken.append(f"{name}: {len(numbers)} lines are kept")
@@ -498,5 +563,10 @@ class Talk:
         is_whole = tail.state is LogState.ENDED
         if is_whole and container.runs():
             self.broken.append(f"{name} has ended, and its container runs")
-        if is_whole and container.lines and numbers[-1:] != [len(container.lines) - 1]:
+        printed = len(container.lines)
+        is_emptied = file is not None and printed in file.emptied
+        # Of one that is gone nobody can ask whether its log was read to the end.
+        is_gone = tail.container_id not in self._engine.containers
+        ends = [printed - 1] if printed else []
+        if is_whole and numbers[-1:] != ends and not (is_emptied or is_gone):
             self.broken.append(f"{name} ends with {numbers[-1:]}, not the last line")
