@@ -437,6 +437,10 @@ def an_image(random: Random) -> Image:
     )
 
 
+_MOST_LINES = 100_000
+"""A container with as many lines floods no more: hours of it are much memory."""
+
+
 class Talk:
     """What containers print, and who reads it: panes that are opened and closed.
 
@@ -489,7 +493,8 @@ class Talk:
             )
             # A flood is skipped by who reads it, from some 20,500 lines on.
             counts = (1, 30, 3_000, random.randrange(20_500, 21_500))
-            count = random.choices(counts, (80, 10, 3, 30 * is_read))[0]
+            is_flooding = is_read and len(container.lines) < _MOST_LINES
+            count = random.choices(counts, (80, 10, 3, 30 * is_flooding))[0]
             self._print(container, count)
             if random.random() < 0.2:  # some
                 tail = session().follow_logs(container.container_id, lambda: None)
