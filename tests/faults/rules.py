@@ -26,6 +26,7 @@ from probetui.kubelet.journal import (
     HookEntry,
     JournalEntry,
     LifecycleStep,
+    Skip,
     StatusEntry,
     TickEntry,
 )
@@ -97,6 +98,20 @@ def _kills(life: Life, pods: dict[str, Pod]) -> Iterator[str]:
         )
         if not (was_not_running or enough):
             yield f"{entry.by} killed {entry.container_name} early, {entry.sequence}"
+
+
+def _holds(life: Life, _pods: dict[str, Pod]) -> Iterator[str]:
+    """Nothing is probed on hold, but what a user triggers."""
+    last: dict[ProbeKey, TickEntry] = {}
+    for entry in life.journal:
+        if not isinstance(entry, TickEntry):
+            continue
+        before = last.get(entry.key)
+        last[entry.key] = entry
+        if before is None or not before.hold.after or entry.new_container:
+            continue
+        if entry.skip is not Skip.ON_HOLD and entry.exit is None:
+            yield f"{entry.key} is probed on hold, {entry.sequence}"
 
 
 def _durations(life: Life, _pods: dict[str, Pod]) -> Iterator[str]:
@@ -280,6 +295,7 @@ RULES = (
     _numbers,
     _order,
     _kills,
+    _holds,
     _durations,
     _own_trouble,
     _readiness,
