@@ -9,6 +9,7 @@ import pytest
 
 from probetui.analysis.container_history import (
     MAX_INSTANCES,
+    MISSING_PULL_SECRETS,
     ContainerHistories,
     ContainerHistory,
     SessionHistory,
@@ -42,9 +43,11 @@ from probetui.kubelet.journal import (
     LifecycleStep,
     ListenersEntry,
     NoteEntry,
+    PodGoneEntry,
     StatusEntry,
     TickAction,
     TickEntry,
+    UserEntry,
 )
 from probetui.kubelet.outcome import Attempt, ProbeResult
 from tests.builders import START, a_container, a_key, a_pod, a_probe, at
@@ -451,6 +454,105 @@ def test_failures_are_since_the_first_and_the_reason_is_of_the_last() -> None:
     assert before.image_event is not None
     assert before.image_event.at == at(5)
     assert after.failing_since is None
+
+
+@pytest.mark.parametrize(("pulled", "is_kept"), [(1, True), (8, True), (8.1, False)])
+def test_a_secret_is_missing_until_a_later_sync_pulls_without_saying_so(
+    pulled: float, *, is_kept: bool
+) -> None:
+    histories = ContainerHistories()
+    missing = a_failed_pull(0, "no", MISSING_PULL_SECRETS)
+    histories.add_entries([missing, a_failed_pull(pulled, "", "Pulling")])
+
+    pod = histories.pod(POD.uid, POD.name)
+
+    assert pod.missing_pull_secrets == (missing if is_kept else None)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "counts"), [(-1, False), (0, True), (9, True), (19, True)]
+)
+def test_a_deletion_is_of_the_pod_that_was_there(
+    seconds: float, *, counts: bool
+) -> None:
+    histories = ContainerHistories()
+    deletion = UserEntry(0, at(seconds), "delete", POD.name)
+    histories.add_entries([deletion, StatusEntry(0, at(0), POD.uid, PodStatus())])
+
+    assert histories.pod(POD.uid, POD.name).deletion == (deletion if counts else None)
+
+
+def test_of_a_pod_that_was_added_again_an_earlier_deletion_is_forgotten() -> None:
+    histories = ContainerHistories()
+    histories.add_entries(
+        [
+            StatusEntry(0, at(0), POD.uid, PodStatus()),
+            UserEntry(0, at(5), "delete", POD.name),
+            PodGoneEntry(0, at(6), POD.uid),
+        ]
+    )
+    gone = histories.pod(POD.uid, POD.name)
+    histories.add_entries(
+        [StatusEntry(0, at(second), POD.uid, PodStatus()) for second in (7, 8)]
+    )
+    again = histories.pod(POD.uid, POD.name)
+
+    assert gone.deletion is not None
+    assert (gone.deletion.at, gone.gone_at) == (at(5), at(6))
+    assert (again.deletion, again.gone_at) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("restart_count", "known"), [(0, [1]), (1, [1, 1]), (2, [1, 2])]
+)
+def test_an_instance_of_the_status_is_known_unless_a_newer_one_is(
+    restart_count: int, known: list[int]
+) -> None:
+    histories = ContainerHistories()
+    own = ContainerStatus(
+        "app",
+        container_id="sim://new",
+        state=Terminated(1),
+        restart_count=restart_count,
+    )
+    histories.add_entries(
+        [
+            ContainerEntry(
+                0,
+                at(0),
+                POD.uid,
+                "app",
+                ContainerID("sim://1"),
+                1,
+                LifecycleStep.STARTED,
+            ),
+            StatusEntry(0, at(4), POD.uid, PodStatus(container_statuses=(own,))),
+        ]
+    )
+
+    instances = histories.container(POD.uid, "app").instances
+
+    assert [instance.restart_count for instance in instances] == known
+    ends = [instance.exited.at for instance in instances if instance.exited]
+    assert ends == [at(4)] * (len(known) - 1)
+
+
+@pytest.mark.parametrize(("late", "first"), [(1, "sim://new"), (0, "sim://late")])
+def test_an_end_that_was_seen_late_is_before_newer_ones(late: int, first: str) -> None:
+    histories = ContainerHistories()
+    for container_id, number, what in (
+        ("sim://new", 1, LifecycleStep.STARTED),
+        ("sim://late", late, LifecycleStep.EXITED),
+    ):
+        entry = ContainerEntry(
+            0, at(0), POD.uid, "app", ContainerID(container_id), number, what
+        )
+        histories.add_entries([entry])
+
+    instances = histories.container(POD.uid, "app").instances
+
+    assert instances[0].container_id == first
+    assert len(instances) == 2
 
 
 def test_what_keeps_a_pod_from_being_created_is_since_its_first_event() -> None:

@@ -507,6 +507,44 @@ def test_no_window_is_found_that_harms_nobody(pod: Pod) -> None:
     assert found_by("1.36", pod) == []
 
 
+@pytest.mark.parametrize(
+    ("delay", "failures", "said"),
+    [
+        pytest.param(0, 1, "from 0s on (k/k#141155); a period of 1s or less", id="0"),
+        pytest.param(0, 2, "from 1s on (k/k#141155); a period of 1s or less", id="1"),
+        pytest.param(0, 3, "from 2s on (k/k#141155); a period of 2s or less", id="2"),
+        pytest.param(7, 3, "from 9s on (k/k#141155); a period of 9s or less", id="9"),
+        pytest.param(8, 3, None, id="as-late-as-the-next-tick"),
+    ],
+)
+def test_a_window_is_as_long_as_startup_has_its_next_tick_after_the_kill(
+    delay: int, failures: int, said: str | None
+) -> None:
+    liveness = an_exec_probe(
+        "live",
+        timeout_seconds=2,
+        period_seconds=1,
+        initial_delay_seconds=delay,
+        failure_threshold=failures,
+    )
+
+    messages = found_by("1.36", a_pod(with_window(liveness_probe=liveness)))
+
+    assert len(messages) == (said is not None)
+    assert (said or "") in "".join(messages)
+
+
+@pytest.mark.parametrize(("least", "is_found"), [(59, True), (60, False), (61, False)])
+def test_a_budget_of_a_minute_is_long_enough(least: int, *, is_found: bool) -> None:
+    startup = an_exec_probe(
+        "up", timeout_seconds=2, period_seconds=least, failure_threshold=2
+    )
+
+    found = rules_found("1.36", a_pod(replace(GOOD, startup_probe=startup)))
+
+    assert ("startup-budget" in found) is is_found
+
+
 def test_a_gate_does_away_with_the_window() -> None:
     rules = rules_of("1.36", ("ChangeContainerStatusOnKubeletRestart=true",))
 

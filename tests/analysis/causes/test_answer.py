@@ -46,6 +46,7 @@ from probetui.kubelet.journal import (
     LifecycleStep,
     StatusEntry,
     TickEntry,
+    UnfinishedTickEntry,
 )
 from probetui.kubelet_rules import rules_of
 from tests.analysis.causes.bench import STUBBORN, CauseBench, exits, kinds, takes
@@ -319,6 +320,78 @@ class TestUp:
         hangs_by_a_child = [Kind.PROBE_HANGS, Kind.OUTPUT_HELD_OPEN]
         assert bench.chain(20) == [*expected, *hangs_by_a_child]
         assert bench.chain(70) != expected
+
+    @pytest.mark.parametrize(
+        ("over", "expected"),
+        [
+            (0.9, [Kind.READY]),
+            (1, [Kind.PROBE_HANGS]),
+            (4.9, [Kind.PROBE_HANGS]),
+            (5, [Kind.PROBE_HANGS, Kind.OUTPUT_HELD_OPEN]),
+        ],
+    )
+    def test_a_probe_hangs_a_second_after_its_timeout_and_by_a_child_after_five(
+        self, over: float, expected: list[Kind]
+    ) -> None:
+        probe = a_probe(period_seconds=1, timeout_seconds=3)
+        pod = a_pod(a_container(liveness_probe=probe))
+        hangs = ProbeAnswer(SUCCEEDS.attempt, timedelta(seconds=60))
+        bench = CauseBench(
+            pod,
+            config=KubeletConfig(keeps_evidence=True),
+            probing=probing(liveness=always(hangs)),
+        )
+        bench.run_until(6)
+        for probe_id in bench.engine.running_probes():
+            bench.simulation.submit(ProbeStillRuns(probe_id))
+        past = SessionHistory(bench.journal)
+        past.add_entries(bench.journal, 0)
+        (still,) = [
+            entry for entry in bench.journal if isinstance(entry, UnfinishedTickEntry)
+        ]
+
+        now = still.started_at + timedelta(seconds=3 + over)
+        answer = explain(pod, pod.containers[0], past, now, bench.rules)
+
+        assert kinds(answer) == expected
+
+    @pytest.mark.parametrize(
+        ("delay", "first"), [(5, 10), (10, 10), (11, 20), (20, 20), (25, 30)]
+    )
+    def test_a_first_probe_is_due_at_the_first_tick_after_its_delay(
+        self, delay: int, first: int
+    ) -> None:
+        probe = a_probe(period_seconds=10, initial_delay_seconds=delay)
+        bench = CauseBench(a_pod(a_container(startup_probe=probe)))
+
+        cause = bench.answer(4).now
+
+        assert cause.kind is Kind.STARTUP_NOT_PROBED
+        (tick,) = bench.ticks(ProbeType.STARTUP)
+        assert cause.evidence.until == tick.timing.started_at + (at(first) - at(0))
+        assert cause.evidence.needed == delay
+
+    @pytest.mark.parametrize(("seconds", "needed"), [(4.9, 5), (5, 0)])
+    def test_a_delay_is_told_until_it_is_over(
+        self, seconds: float, needed: int
+    ) -> None:
+        probe = a_probe(period_seconds=10, initial_delay_seconds=5)
+        bench = CauseBench(a_pod(a_container(startup_probe=probe)))
+        bench.run_until(6)
+        past = SessionHistory(bench.journal)
+        past.add_entries(bench.journal, 0)
+        started = past.container(bench.pod.uid, "app").instances[0].started_at
+        assert started is not None
+
+        answer = explain(
+            bench.pod,
+            bench.pod.containers[0],
+            past,
+            started + timedelta(seconds=seconds),
+            bench.rules,
+        )
+
+        assert answer.now.evidence.needed == needed
 
     def test_a_tick_that_has_ended_hangs_no_more(self) -> None:
         pod = a_pod(a_container(liveness_probe=EVERY_SECOND))
@@ -732,9 +805,12 @@ def test_what_is_said_of_a_hook_is_of_its_own_instance() -> None:
         return EventEntry(0, at(seconds), event)
 
     entries: list[JournalEntry] = [
+        failed(0.5, "before"),
         *step(1, first),
+        failed(1, "first"),
         failed(2, "one"),
         *step(9, second),
+        failed(9, "both"),
         failed(10, "two"),
     ]
     past = SessionHistory(entries)
@@ -749,5 +825,5 @@ def test_what_is_said_of_a_hook_is_of_its_own_instance() -> None:
         for instance in case.history.instances
     ]
 
-    assert said == [["one"], ["two"]]
+    assert said == [["first", "one", "both"], ["both", "two"]]
     assert [*case.hook_failures(FAILED_PRE_STOP, case.history.instances[0])] == []
