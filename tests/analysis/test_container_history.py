@@ -555,6 +555,19 @@ def test_an_end_that_was_seen_late_is_before_newer_ones(late: int, first: str) -
     assert len(instances) == 2
 
 
+def test_of_ticks_that_kill_an_instance_the_first_did() -> None:
+    kills = [
+        changed_tick(a_tick(DEMO_KEY, at(second), "f"), action=TickAction.KILL)
+        for second in (1, 2)
+    ]
+    histories = ContainerHistories()
+    histories.add_entries(kills)
+
+    (instance,) = histories.container(*DEMO_KEY[:2]).instances
+
+    assert (instance.kill, instance.number) == (kills[0], 1)
+
+
 def test_what_keeps_a_pod_from_being_created_is_since_its_first_event() -> None:
     histories = ContainerHistories()
 

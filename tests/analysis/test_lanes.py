@@ -5,7 +5,7 @@ What they look like is in `tests/presentation/test_lanes.py`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -37,7 +37,7 @@ from probetui.presentation.lanes import ASCII_LANES, lane_line
 from probetui.presentation.text.spans import text_of
 from tests.builders import a_key, at
 from tests.ticks import a_tick, changed_tick
-from tests.tui.history_scenes import steady, stopping
+from tests.tui.history_scenes import steady, stopping, waiting
 
 KEY = a_key()
 ZERO = at(0).timestamp()
@@ -330,6 +330,83 @@ def test_a_kill_to_come_is_in_its_own_cell(
     due: float, period: int, expected: str
 ) -> None:
     assert ahead(steady(), due, period).rstrip() == expected
+
+
+def test_what_is_to_come_has_the_threshold_and_is_of_the_future() -> None:
+    scene = steady()
+    axis = LaneAxis.around(scene.taken_at, 5, 40)
+    (pod,) = scene.pods
+    (probe,) = pod.containers[0].probes
+    patient = replace(probe, probe=replace(probe.probe, failure_threshold=5))
+    container = replace(pod.containers[0], probes=(patient,))
+
+    lanes = Lanes().cells(axis, scene, pod, container)
+
+    cells = [cell for cell in lanes.probes[0][axis.now_index + 1 :] if cell.is_tick]
+    assert cells == [
+        *(
+            LaneCell(CellKind.FAILING, level, 5, is_tick=True, is_future=True)
+            for level in (3, 4)
+        ),
+        LaneCell(CellKind.KILL, is_tick=True, is_future=True),
+    ]
+
+
+def a_pull() -> Snapshot:
+    """Return a container that waits for the back-off of its image."""
+    scene = waiting()
+    (pod,) = scene.pods
+    later = scene.taken_at + timedelta(seconds=20)
+    container = replace(pod.containers[0], backoff=None, next_pull_at=later)
+    return replace(scene, pods=(replace(pod, containers=(container,)),))
+
+
+def a_range() -> Snapshot:
+    """Return a container whose restart may come within ten seconds."""
+    scene = waiting()
+    (pod,) = scene.pods
+    backoff = pod.containers[0].backoff
+    assert backoff is not None
+    assert backoff.until is not None
+    later = replace(backoff, latest=backoff.until + timedelta(seconds=10))
+    container = replace(pod.containers[0], backoff=later)
+    return replace(scene, pods=(replace(pod, containers=(container,)),))
+
+
+@pytest.mark.parametrize(
+    ("scene", "expected"),
+    [
+        pytest.param(stopping, "%%%%X", id="stops"),
+        pytest.param(waiting, "~~~", id="backs-off"),
+        pytest.param(a_range, "~~~==", id="backs-off-and-is-late"),
+        pytest.param(a_pull, "~~~~", id="waits-for-a-pull"),
+    ],
+)
+def test_what_is_to_come_of_a_container_is_of_the_future(
+    scene: Callable[[], Snapshot], expected: str
+) -> None:
+    snapshot = scene()
+    (pod,) = snapshot.pods
+    axis = LaneAxis.around(snapshot.taken_at, 5, 40)
+
+    lanes = Lanes().cells(axis, snapshot, pod, pod.containers[0])
+
+    cells = [*lanes.container[axis.now_index + 1 :]]
+    assert drawn(cells).rstrip() == expected
+    assert all(cell.is_future for cell in cells[: len(expected)])
+
+
+def test_a_probe_that_succeeds_goes_on_beyond_where_failures_would_kill() -> None:
+    scene = steady()
+    (pod,) = scene.pods
+    (probe,) = pod.containers[0].probes
+    well = replace(probe, last_result=Result.SUCCESS, result_run=3)
+    container = replace(pod.containers[0], probes=(well,))
+    axis = LaneAxis.around(scene.taken_at, 5, 40)
+
+    lanes = Lanes().cells(axis, scene, pod, container)
+
+    assert set(drawn([*lanes.probes[0]])[axis.now_index + 1 :]) == {"-"}
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,18 @@ from probetui.analysis.readiness import why_not_ready
 from probetui.cluster.observe.sampled_container import ANSWER_SECONDS, Sample
 from probetui.cluster.prometheus.fleet import StoredContainer
 from probetui.k8s.probe import ProbeType
-from probetui.kubelet.journal import JournalEntry
+from probetui.k8s.runtime import ContainerID
+from probetui.kubelet.journal import (
+    ContainerEntry,
+    ExitCause,
+    JournalEntry,
+    LifecycleStep,
+)
 from probetui.kubelet.outcome import Result
 from probetui.kubelet_rules import PORTED_RULES
 from probetui.presentation.cause.answer import explain_answer
 from probetui.presentation.text.view import TimeFormatter, View
-from tests.builders import START, a_container, a_key, a_probe
+from tests.builders import START, a_container, a_key, a_probe, at
 from tests.cluster.observe.sampled_pods import (
     INTERVALS,
     Faults,
@@ -33,7 +39,7 @@ from tests.cluster.observe.sampled_pods import (
     simulate,
 )
 from tests.cluster.prometheus.test_past_of_simulations import journal_of, stored
-from tests.ticks import a_tick
+from tests.ticks import a_tick, changed_tick
 
 _SECONDS = 1200.0
 _PODS = 4
@@ -136,3 +142,54 @@ def test_one_success_of_a_startup_probe_is_enough_in_any_order() -> None:
     mixed = a_tick(key, START, stored_after=Result.FAILURE)
 
     assert why_not_ready(container, {ProbeType.STARTUP: mixed}) is None
+
+
+def a_stop(sequence: int, seconds: float, by: ExitCause, name: str) -> ContainerEntry:
+    """Return a stop that was between an instant and ten seconds later."""
+    return ContainerEntry(
+        sequence,
+        at(seconds + 10),
+        "uid-of-web",
+        name,
+        ContainerID(f"sim://{name}"),
+        0,
+        LifecycleStep.STOPPING,
+        by=by,
+        not_before=at(seconds),
+        not_after=at(seconds + 10),
+    )
+
+
+@pytest.mark.parametrize(
+    ("now", "is_known", "is_undecided", "ticks"),
+    [
+        pytest.param(9, False, False, 0, id="before"),
+        pytest.param(10, False, False, 0, id="as-it-may-begin"),
+        pytest.param(11, True, True, 1, id="within"),
+        pytest.param(19.9, True, True, 1, id="still-within"),
+        pytest.param(20, True, False, 1, id="as-it-is-sure"),
+    ],
+)
+def test_a_stop_that_may_have_been_is_known_with_the_failure_that_asked_for_it(
+    now: float, *, is_known: bool, is_undecided: bool, ticks: int
+) -> None:
+    key = a_key()
+    entries: list[JournalEntry] = [
+        changed_tick(a_tick(key, at(15), "f"), sequence=1),
+        a_stop(2, 10, ExitCause.LIVENESS, "app"),
+        a_stop(3, 12, ExitCause.LIVENESS, "beside"),
+        changed_tick(a_tick(key, at(15), "f"), sequence=4),
+        a_stop(5, 60, ExitCause.LIVENESS, "later"),
+    ]
+
+    past = history_at(entries, at(now))
+
+    app = past.container("uid-of-web", "app").instances
+    assert bool(app) is is_known
+    assert past.container("uid-of-web", "later").instances == ()
+    assert past.undecided is not None
+    assert (("uid-of-web", "app") in past.undecided) is is_undecided
+    known = [*past.timeline(key).ran_backwards()]
+    # One that came after the stop is known by then alone.
+    later = [4] * (now >= 15)
+    assert [tick.sequence for tick in known] == later + [1] * ticks

@@ -84,6 +84,18 @@ def directions(old: Container, new: Container) -> dict[str, str]:
             id="a delay only helps the start",
         ),
         pytest.param(
+            {"liveness_probe": a_probe(initial_delay_seconds=9, timeout_seconds=1)},
+            {"liveness_probe": a_probe(initial_delay_seconds=8, timeout_seconds=2)},
+            {"killed-after-failure": "looser", "start-budget": "stricter"},
+            id="sooner at the earliest and as late at the latest",
+        ),
+        pytest.param(
+            {"liveness_probe": a_probe(initial_delay_seconds=8, timeout_seconds=2)},
+            {"liveness_probe": a_probe(initial_delay_seconds=9, timeout_seconds=1)},
+            {"killed-after-failure": "stricter", "start-budget": "looser"},
+            id="later at the earliest and as late at the latest",
+        ),
+        pytest.param(
             {},
             {"liveness_probe": a_probe()},
             {

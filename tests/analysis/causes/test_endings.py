@@ -20,7 +20,12 @@ from probetui.analysis.next_failure import (
     OutlookEvent,
 )
 from probetui.k8s.event import Event, EventType
-from probetui.k8s.pod import RESTART_ALL_CONTAINERS, Container, RestartRule
+from probetui.k8s.pod import (
+    RESTART_ALL_CONTAINERS,
+    Container,
+    RestartPolicy,
+    RestartRule,
+)
 from probetui.k8s.probe import ExecAction, SleepAction, TCPSocketAction
 from probetui.k8s.runtime import ContainerID
 from probetui.k8s.status import PodPhase, PodStatus, Terminated
@@ -441,6 +446,54 @@ def test_sigkill_comes_as_long_after_a_stop_as_the_grace_period(
         OutlookCondition.STILL_RUNS,
     )
     assert outlook(end + 1) is None
+
+
+@pytest.mark.parametrize(
+    ("by", "decisions", "kind"),
+    [
+        pytest.param(ExitCause.LIVENESS, [], Kind.RESTART_POLICY_ON_FAILURE, id="none"),
+        pytest.param(
+            ExitCause.LIVENESS, [a_decision(20)], Kind.RESTART_DUE, id="with-its-exit"
+        ),
+        pytest.param(
+            ExitCause.STARTUP, [a_decision(21)], Kind.RESTART_DUE, id="after-its-exit"
+        ),
+        pytest.param(
+            ExitCause.LIVENESS,
+            [a_decision(19)],
+            Kind.RESTART_POLICY_ON_FAILURE,
+            id="before-its-exit",
+        ),
+        pytest.param(
+            ExitCause.LIVENESS,
+            [a_decision(21, waits=True)],
+            Kind.RESTART_POLICY_ON_FAILURE,
+            id="it-waits",
+        ),
+        pytest.param(
+            ExitCause.USER, [a_decision(21)], Kind.RESTART_POLICY_ON_FAILURE, id="user"
+        ),
+    ],
+)
+def test_the_sync_that_kills_restarts_what_exited_with_0(
+    by: ExitCause, decisions: list[BackoffEntry], kind: Kind
+) -> None:
+    pod = a_pod(container := a_container(), restart_policy=RestartPolicy.ON_FAILURE)
+    past = past_of([*a_start(), an_exit(20, 0, by=by), *decisions])
+
+    assert explain(pod, container, past, at(22), PORTED_RULES).now.kind is kind
+
+
+@pytest.mark.parametrize("grace", [0, None])
+def test_a_stop_without_a_grace_period_is_told_by_who_asked_for_it(
+    grace: int | None,
+) -> None:
+    pod = a_pod(container := a_container())
+    past = past_of([*a_start(), a_stop(20, ExitCause.USER, grace)])
+
+    answer = explain(pod, container, past, at(21), PORTED_RULES)
+
+    assert [cause.kind for cause in answer.now.chain] == [Kind.KILLED_BY_USER]
 
 
 @pytest.mark.parametrize(

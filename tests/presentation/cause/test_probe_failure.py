@@ -658,6 +658,27 @@ def test_a_status_is_that_of_the_answer_where_the_text_says_none() -> None:
     assert (failure.kind, failure.name) == (K.HTTP_STATUS, "503")
 
 
+@pytest.mark.parametrize(
+    ("output", "peer", "begins"),
+    [
+        pytest.param(f"{GET}EOF", PeerBehavior.OTHER, "", id="seen"),
+        pytest.param(
+            f'{GET}malformed HTTP response "-ERR x"', None, "-ERR x", id="said"
+        ),
+        pytest.param(
+            f"{GET}error reading server preface: http2: frame", None, "", id="http2"
+        ),
+    ],
+)
+def test_a_server_may_speak_another_protocol(
+    output: str, peer: PeerBehavior | None, begins: str
+) -> None:
+    failure = a_failure(Attempt(FAILURE, output, peer=peer), HTTP)
+
+    assert failure is not None
+    assert (failure.kind, failure.name) == (K.PORT_SPEAKS_OTHER, begins)
+
+
 def test_without_a_scheme_the_first_request_is_by_http() -> None:
     handler = HTTPGetAction(8080, scheme="")
 
