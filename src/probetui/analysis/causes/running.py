@@ -24,7 +24,7 @@ from probetui.k8s.status import ConditionStatus, Running
 from probetui.kubelet.journal import HookType, TickEntry, UnfinishedTickEntry
 from probetui.kubelet.outcome import ProbeResult, Result
 
-_NO_TIME, _SECOND = timedelta(), timedelta(seconds=1)
+_SECOND = timedelta(seconds=1)
 _SURELY_HELD = 5 * HELD_FOR
 """A busy machine is later than `HELD_FOR` at times, and a child holds on for long."""
 
@@ -161,7 +161,7 @@ def _due(case: WhyCase, reason: NotReady) -> datetime | None:
     seconds = before.timing.period_seconds or reason.probe.period_seconds
     due, period = before.timing.started_at + seconds * _SECOND, seconds * _SECOND
     missing = _end_of_delay(case, reason) - due
-    return due if missing <= _NO_TIME else due - (-missing // period) * period
+    return due + max(-(-missing // period), 0) * period
 
 
 def init_container_runs(case: WhyCase) -> Cause | None:
