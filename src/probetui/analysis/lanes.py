@@ -70,6 +70,9 @@ _PERIODS_HELD = 2
 class CellKind(StrEnum):
     """What a cell shows; a later kind hides an earlier one in the same cell."""
 
+    # Enum's own is in Python, and called for each cell that is compared or looked up.
+    __hash__ = str.__hash__
+
     EMPTY = "empty"
     WAIT = "wait"
     RANGE = "range"
@@ -130,7 +133,7 @@ def _worse(before: LaneCell, cell: LaneCell) -> LaneCell:
     """Return the worse of two cells; most often there was none before."""
     if before is EMPTY_CELL or before is cell:
         return cell
-    return worst((before, cell))
+    return cell if _severity(cell) > _severity(before) else before
 
 
 def _joined(lanes: Sequence[Sequence[LaneCell]]) -> list[LaneCell]:
@@ -695,15 +698,15 @@ class Lanes(Struct):
         if snapshot.is_paused:
             return ContainerLanes(own, past)
         ahead = _Ahead(axis, snapshot, pod, container)
-        coming: dict[int, list[LaneCell]] = {}
+        coming: dict[int, LaneCell] = {}
         for probe, cells in zip(container.probes, past, strict=True):
             for index, cell in ahead.of_probe(probe):
-                coming.setdefault(index, []).append(cell)
+                coming[index] = _worse(coming.get(index, EMPTY_CELL), cell)
                 cells[index] = _worse(cells[index], cell)
-        future = range(max(axis.now_index, 0), axis.width)
-        for index in future if ahead.has_own else coming:
-            due = coming.get(index, (EMPTY_CELL,))
-            cell = ahead.of_container(index, due[0] if len(due) == 1 else worst(due))
+        if ahead.has_own:
+            future = range(max(axis.now_index, 0), axis.width)
+            coming = {index: ahead.of_container(index) for index in future}
+        for index, cell in coming.items():
             own[index] = _worse(own[index], cell)
         return ContainerLanes(own, past)
 
@@ -764,17 +767,19 @@ class _Ahead:
         if first is None or not probe.worker_alive or self._container.stopping:
             return
         period = probe.probe.period_seconds
-        number, kill = 0, self._kills_at.get(probe.key)
-        while (at := self._drawn_at(probe, first, number)) < axis.end:
+        steady = self._steady(probe)
+        number, kill, last = 0, self._kills_at.get(probe.key), axis.end
+        while (at := self._drawn_at(probe, first, number)) < last:
             index = axis.index(at)
-            begin, end = axis.begin(index), axis.begin(index + 1)
+            begin = axis.begin(index)
+            end = begin + axis.cell_seconds
             # Of several ticks in a cell the last one is drawn.
             number = int((end - first) // period)
             number -= first + number * period >= end
             if begin > self._first_kill:
                 return
             kills = kill is not None and begin <= kill < end
-            yield index, self._coming(probe, number, kills=kills)
+            yield index, steady or self._failing(probe, number, kills=kills)
             number += 1
 
     def _first(self, probe: ProbeSnapshot) -> float | None:
@@ -795,12 +800,16 @@ class _Ahead:
             at = max(at, self._axis.begin(self._axis.now_index + 1))
         return at
 
-    def _coming(self, probe: ProbeSnapshot, number: int, *, kills: bool) -> LaneCell:
-        """Return what the tick after so many others would show."""
+    def _steady(self, probe: ProbeSnapshot) -> LaneCell | None:
+        """Return what every tick would show, None while failures are counted."""
         if probe.upcoming_skip is not None or probe.on_hold:
             return _UNPROBED_AHEAD
         if probe.last_result is not Result.FAILURE or not probe.result_run:
             return _CALM_AHEAD
+        return None
+
+    def _failing(self, probe: ProbeSnapshot, number: int, *, kills: bool) -> LaneCell:
+        """Return what the failure after so many others would show."""
         if kills:
             return _KILL_AHEAD
         threshold = probe.probe.failure_threshold
@@ -809,8 +818,8 @@ class _Ahead:
             CellKind.FAILING, level, threshold, is_tick=True, is_future=True
         )
 
-    def of_container(self, index: int, of_probes: LaneCell) -> LaneCell:
-        """Return a cell of the container, with what its probes show there."""
+    def of_container(self, index: int) -> LaneCell:
+        """Return a cell of a container that has something to come of its own."""
         axis, container = self._axis, self._container
         begin = axis.begin(index)
         if (stopping := container.stopping) is not None:
@@ -834,8 +843,7 @@ class _Ahead:
             pull = container.next_pull_at
             if pull is not None and begin < pull.timestamp():
                 return LaneCell(CellKind.WAIT, is_future=True)
-            return EMPTY_CELL
-        return of_probes
+        return EMPTY_CELL
 
 
 def _missing_for_kill(

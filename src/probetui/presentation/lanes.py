@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from itertools import groupby
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -50,11 +49,6 @@ class LaneMarks(Struct, frozen=True):
         """Whether runs are digits."""
         return self.heights is None
 
-
-_SPANS: dict[bool, dict[LaneCell, tuple[str, Any]]] = {False: {}, True: {}}
-"""The text and the look of each cell, by whether they are of ASCII."""
-
-_MOST_SPANS = 5_000
 
 UNICODE_LANES = LaneMarks()
 ASCII_LANES = LaneMarks(
@@ -113,39 +107,11 @@ def lane_line(
     cells: Sequence[LaneCell], marks: LaneMarks, cursor: int | None = None
 ) -> Line:
     """Return a lane as a line, one character a cell; that of the cursor reversed."""
-    if cursor is None or not 0 <= cursor < len(cells):
-        return _spans_of(cells, marks)
-    spans = [
-        *_spans_of(cells[:cursor], marks),
-        lane_span(cells[cursor], marks, is_chosen=True),
-        *_spans_of(cells[cursor + 1 :], marks),
-    ]
+    spans = (
+        lane_span(cell, marks, is_chosen=index == cursor)
+        for index, cell in enumerate(cells)
+    )
     return tuple(_joined(spans))
-
-
-def _spans_of(cells: Sequence[LaneCell], marks: LaneMarks) -> Line:
-    """Return spans, each of the cells in a row that have one look."""
-    spans: list[tuple[str, tuple[Any, ...]]] = []
-    known = _SPANS[marks.is_ascii]
-    if len(known) > _MOST_SPANS:
-        known.clear()
-    last: LaneCell | None = None
-    look: tuple[Any, ...] = ()
-    text, texts = "", [""]
-    for cell in cells:
-        if cell is not last:
-            last = cell
-            found = known.get(cell)
-            if found is None:
-                span = lane_span(cell, marks)
-                found = known[cell] = span.text, span[1:]
-            text = found[0]
-            if found[1] != look:
-                spans.append(("".join(texts), look))
-                look, texts = found[1], []
-        texts.append(text)
-    spans.append(("".join(texts), look))
-    return tuple(Span(text, *look) for text, look in spans if text)
 
 
 def _repeated(span: Span, times: int) -> Span:

@@ -19,11 +19,11 @@ from probetui.presentation.container.table import (
     container_cells,
     most_urgent_state,
 )
-from probetui.presentation.lanes import axis_line, lane_line, past_run
+from probetui.presentation.lanes import axis_line, past_run
 from probetui.presentation.probe.cell import CELLS, probe_cell
 from probetui.presentation.text.spans import EMPTY, Line, Role, Span, line, muted
 from probetui.presentation.text.view import View
-from probetui.tui.panes.lane_view import LaneView
+from probetui.tui.panes.lane_view import LaneView, styled_lane
 from probetui.tui.styled_text import (
     CURSOR,
     TINTED_CURSORS,
@@ -215,11 +215,11 @@ class ContainerRows(Struct, frozen=True):
             lanes = self.lane_view
             cursor = lanes.cursor if is_selected else None
             cells_of = lanes.cells(pod, container).container
-            lane = lane_line(cells_of, lanes.marks, cursor)
+            lane = styled_lane(cells_of, lanes.marks, cursor, also)
             lead = line(" ", *marker)
             past = lanes.state(pod, container)
             state = cells.state if past is None else past
-            return self._row((lead, name, state, cells.restarts, lane), also)
+            return self._row((lead, name, state, cells.restarts), also, lane)
         texts: list[Line] = [line(" ", *marker), name, cells.state]
         texts += [cells.restarts, EMPTY]
         texts += [cells.last_exit] if _LAST_EXIT.heading in widths else []
@@ -251,12 +251,13 @@ class ContainerRows(Struct, frozen=True):
         lead = line(" ", mark) if is_selected else EMPTY
         role = Role.STRONG if is_selected else Role.MUTED
         name = line("  ", Span(probe.key.probe_type.lower(), role))
-        shown = lane_line(lane, lanes.marks, lanes.cursor if is_selected else None)
         also = CURSOR if is_selected else ""
         if self.is_bare:
             # The terminal has just shrunk, and the list is laid out anew after this.
             return self._row((lead, name, state, EMPTY), also)
-        return self._row((lead, name, state, EMPTY, shown), also)
+        cursor = lanes.cursor if is_selected else None
+        shown = styled_lane(lane, lanes.marks, cursor, also)
+        return self._row((lead, name, state, EMPTY), also, shown)
 
     @property
     def _room_for_name(self) -> int:
@@ -269,9 +270,9 @@ class ContainerRows(Struct, frozen=True):
         name = f"{self.view.safe(self.names.get(pod.pod.uid, ''))}/{container_name}"
         return shortened(name, self._room_for_name, self.ellipsis)
 
-    def _row(self, texts: Sequence[Line], also: str) -> StyledLine:
+    def _row(self, texts: Sequence[Line], also: str, *lane: StyledLine) -> StyledLine:
         return row(
-            [styled_line(text, also) for text in texts],
+            [*(styled_line(text, also) for text in texts), *lane],
             self.columns,
             self.width,
             also=also,

@@ -13,7 +13,6 @@ from probetui.k8s.probe import ProbeType
 from probetui.presentation.container.detail import Subject, container_title
 from probetui.presentation.container.ticks import last_output_lines
 from probetui.presentation.lanes import (
-    lane_line,
     latency_lines,
     level_rows,
     past_run,
@@ -35,7 +34,7 @@ from probetui.presentation.text.spans import (
     text_of,
 )
 from probetui.tui.messages import InstantRequested, ProbeRequested
-from probetui.tui.panes.lane_view import LaneView
+from probetui.tui.panes.lane_view import LaneView, styled_lane
 from probetui.tui.panes.subject_panes import SubjectPage, SubjectPane
 from probetui.tui.styled_text import StyledLine, styled_line
 
@@ -119,13 +118,13 @@ class LanesPage(SubjectPage):
         taken = (0 if self._is_plot(pane) else len(probes)) + PLOT_ROWS
         last = _more_output(subject, pane)[: max(pane.inner_height - taken, 0)]
         cells = shown.cells(subject.pod, subject.container).probes
-        rows: list[Line] = []
+        rows: list[StyledLine] = []
         for probe, lane in zip(probes, cells, strict=True):
             is_chosen = subject.probe is not None and probe.key == subject.probe.key
             if self._is_plot(pane):
                 if is_chosen:
                     room = pane.inner_height - len(last)
-                    rows += _plots(probe, lane, shown, room)
+                    rows += map(styled_line, _plots(probe, lane, shown, room))
                     self._rows_of += [probe.key.probe_type] * len(rows)
                 continue
             name = Span(
@@ -138,10 +137,10 @@ class LanesPage(SubjectPage):
             rows.append(_with_lane(line(name), state, lane, shown, cursor))
             room = pane.inner_height - len(probes) - len(last)
             if is_chosen and room >= PLOT_ROWS:
-                rows += _plots(probe, lane, shown, room)
+                rows += map(styled_line, _plots(probe, lane, shown, room))
             added = len(rows) - len(self._rows_of)
             self._rows_of += [probe.key.probe_type] * added
-        return [*map(styled_line, rows), *last]
+        return [*rows, *last]
 
     def clicked(
         self, subject: Subject, pane: SubjectPane, event: Click
@@ -171,12 +170,12 @@ def _with_lane(
     cells: Sequence[LaneCell],
     shown: LaneView,
     cursor: int | None,
-) -> Line:
+) -> StyledLine:
     room = shown.indent - 1
     label = (*name, Span("  "), *state)
     width = sum(len(span.text) for span in label)
     gap = Span(" " * max(room - width, 1))
-    return line(*label, gap, *lane_line(cells, shown.marks, cursor))
+    return (*styled_line((*label, gap)), *styled_lane(cells, shown.marks, cursor))
 
 
 def _plots(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct, field
@@ -10,20 +12,78 @@ from probetui.analysis.lanes import (
     CELL_SECONDS,
     ContainerLanes,
     LaneAxis,
+    LaneCell,
     Lanes,
     fitting_cell_seconds,
 )
 from probetui.durations import format_age
 from probetui.engine.snapshot import ContainerSnapshot, PodSnapshot, Snapshot
-from probetui.presentation.lanes import LaneMarks, lane_marks, past_state
+from probetui.presentation.lanes import LaneMarks, lane_marks, lane_span, past_state
 from probetui.presentation.text.spans import EMPTY, Line
 from probetui.presentation.text.view import View
+from probetui.tui.styled_text import StyledLine, StyledSegment, styled_line
 
 _CELLS_PER_PERIOD = 4
 """Cells from one tick to the next of the quickest probe, where there are such cells."""
 
 _SECONDS_SHOWN = 1
 """Ages of states are in whole seconds."""
+
+_MOST_CELLS = 5_000
+_styled_cells: defaultdict[tuple[bool, str], dict[LaneCell, StyledSegment]] = (
+    defaultdict(dict)
+)
+"""How each cell looks, by whether it is of ASCII, and by what else rows look like."""
+
+
+def styled_lane(
+    cells: Sequence[LaneCell],
+    marks: LaneMarks,
+    cursor: int | None = None,
+    also: str = "",
+) -> StyledLine:
+    """Return a lane as `styled_line(lane_line(...), also)` does.
+
+    It is the larger part of a row, and drawn anew with every tick: it is made of the
+    looks of its cells, without a span for each part.
+    """
+    if cursor is None or not 0 <= cursor < len(cells):
+        return tuple(_styled_runs(cells, marks, also))
+    chosen = lane_span(cells[cursor], marks, is_chosen=True)
+    return (
+        *_styled_runs(cells[:cursor], marks, also),
+        *styled_line((chosen,), also),
+        *_styled_runs(cells[cursor + 1 :], marks, also),
+    )
+
+
+def _styled_runs(
+    cells: Sequence[LaneCell], marks: LaneMarks, also: str
+) -> list[StyledSegment]:
+    """Return segments, each of the cells in a row that have one look."""
+    known = _styled_cells[marks.is_ascii, also]
+    if len(known) > _MOST_CELLS:
+        known.clear()
+    runs: list[StyledSegment] = []
+    last: LaneCell | None = None
+    text = look = look_of_run = ""
+    texts: list[str] = []
+    for cell in cells:
+        if cell is not last:
+            last = cell
+            styled = known.get(cell)
+            if styled is None:
+                [styled] = styled_line((lane_span(cell, marks),), also)
+                known[cell] = styled
+            text, look = styled
+            if look != look_of_run:
+                if texts:
+                    runs.append(("".join(texts), look_of_run))
+                look_of_run, texts = look, []
+        texts.append(text)
+    if texts:
+        runs.append(("".join(texts), look_of_run))
+    return runs
 
 
 def default_cell_seconds(shortest_period: int, session: float, width: int) -> float:
