@@ -115,8 +115,15 @@ def _in_json(match: re.Match[str]) -> str:
     return json.dumps(match[0])[1:-1]
 
 
+def is_harmless(text: str) -> bool:
+    """Return whether a text is safe as it is, and that is quickly seen."""
+    if text.isascii():
+        return text.isprintable()
+    return re.fullmatch(_HARMLESS, text) is not None
+
+
 def _safe(text: str) -> str:
-    if (text.isascii() and text.isprintable()) or re.fullmatch(_HARMLESS, text):
+    if is_harmless(text):
         return text
     safe: list[str] = []
     marks = 0

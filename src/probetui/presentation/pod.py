@@ -35,7 +35,7 @@ def condition_lines(pod: PodSnapshot, name: str, view: View) -> list[Line]:
         *(
             line(
                 f"  {kind.ljust(width)}  ",
-                Span(condition.status, Role.WARNING),
+                Span(condition.status.value, Role.WARNING),
                 muted(f"  {view.safe(condition.reason)}".rstrip()),
             )
             for kind, condition in zip(kinds, shown, strict=True)

@@ -6,6 +6,7 @@ by component classes. Nothing here is parsed as markup.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
@@ -14,7 +15,7 @@ from rich.cells import cell_len, set_cell_size
 
 from probetui.presentation.text.cells import LONGEST_TEXT, line_break
 from probetui.presentation.text.spans import Line, Role, Span
-from probetui.safe_text import safe_line
+from probetui.safe_text import is_harmless, safe_line
 
 StyledSegment = tuple[str, str]
 StyledLine = tuple[StyledSegment, ...]
@@ -22,6 +23,9 @@ StyledLine = tuple[StyledSegment, ...]
 PLAIN = Role.PLAIN.value
 _WIDEST = 2
 """The most cells of one character."""
+
+_NARROW = re.compile("[ -~\u00a1-\u00ac\u00ae-\u02ff\u2010-\u2027\u2500-\u25fc]*")
+"""Characters of one cell: Latin letters, and what lines, lanes and marks are of."""
 
 CURSOR = "cursor"
 TINTED_CURSORS = {
@@ -60,9 +64,9 @@ STYLE_CLASSES = frozenset(map(style_class, STYLE_NAMES))
 
 def styled_line(spans: Line, also: str = "") -> StyledLine:
     """Convert spans to a styled line; `also` is one more style name of every look."""
+    behind = f" {also}" if also else ""
     return tuple(
-        (span.text, _look_of(span, f"{span.role.value} {also}".rstrip()))
-        for span in spans
+        [(span.text, _look_of(span, f"{span.role}{behind}")) for span in spans]
     )
 
 
@@ -88,6 +92,9 @@ def safe_styled_line(line: StyledLine) -> StyledLine:
     No-break spaces have done their work when a line is painted, and become spaces:
     who copies from the terminal wants those.
     """
+    text = text_of(line)
+    if len(text) <= LONGEST_TEXT and is_harmless(text):
+        return line
     return tuple([(_safe_text(text[:LONGEST_TEXT]), look) for text, look in line])
 
 
@@ -101,12 +108,14 @@ def _safe_text(text: str) -> str:
 @lru_cache(maxsize=4096)  # called again at each step from a segment to the line
 def cells(line: StyledLine) -> int:
     """Return the width of a line, in cells."""
+    if _NARROW.fullmatch(whole := text_of(line)):
+        return len(whole)
     return sum([len(text) if text.isascii() else cell_len(text) for text, _ in line])
 
 
 def text_of(line: StyledLine) -> str:
     """Return a line without its looks."""
-    return "".join(text for text, _ in line)
+    return "".join([text for text, _ in line])
 
 
 def fit(

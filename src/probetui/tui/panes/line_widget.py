@@ -95,30 +95,34 @@ class _PaintedLines(StylesCache):
     """Caches painted lines.
 
     Textual's cache processes each line again for borders, padding and transparency,
-    which a widget of lines does not have.
+    which a widget of lines does not have, and applies its filters of colours, which
+    here are applied once to each look. `forget_looks` is called when there are others.
     """
 
-    def __init__(self, line: Callable[[int], Strip]) -> None:
+    def __init__(
+        self, line: Callable[[int], Strip], forget_looks: Callable[[], None]
+    ) -> None:
         super().__init__()
         self._line = line
+        self._forget_looks = forget_looks
         self._filters: Sequence[LineFilter] = ()
 
     def render_widget(self, widget: Widget, crop: Region) -> list[Strip]:
         filters = widget.get_line_filters()
-        if widget.outer_size.width != self._width or filters != self._filters:
+        if filters != self._filters:
+            self._filters = filters
+            self._forget_looks()
             self.clear()
-            self._width, self._filters = widget.outer_size.width, filters
+        if widget.outer_size.width != self._width:
+            self._width = widget.outer_size.width
+            self.clear()
         lines, dirty = self._cache, self._dirty_lines
         wanted = crop.line_range
         changed = [y for y in wanted if y in dirty or y not in lines]
         if changed:
             dirty.difference_update(changed)
-            _, background = widget.background_colors
             for y in changed:
-                strip = self._line(y)
-                for line_filter in filters:
-                    strip = strip.apply_filter(line_filter, background)
-                lines[y] = strip
+                lines[y] = self._line(y)
         left, right = crop.column_span
         return [lines[y].crop(left, right) for y in wanted]
 
@@ -133,7 +137,7 @@ class LineWidget(Widget):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  # the framework's
         super().__init__(id=id)
-        self._styles_cache = _PaintedLines(self.line)
+        self._styles_cache = _PaintedLines(self.line, self._forget_looks)
         self._content: Sequence[StyledLine] = ()
         self._painted: Sequence[StyledLine] = ()
         self._painted_size = _NO_SIZE
@@ -182,8 +186,7 @@ class LineWidget(Widget):
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
-        self._styles_by_look.clear()
-        self._own_style = None
+        self._forget_looks()
 
     def render_line(self, y: int) -> Strip:
         """Return a line with the offset of each segment, which selections need."""
@@ -195,7 +198,7 @@ class LineWidget(Widget):
             self._take_content()
         width = self.size.width
         if y >= len(self._painted):
-            return Strip.blank(width, self.rich_style)
+            return Strip.blank(width, self._filtered(self.rich_style))
         line = self._fitted(self._painted[y])
         segments = [Segment(text, self._style(look)) for text, look in line]
         return self._with_selection(Strip(segments, width), y)
@@ -233,8 +236,21 @@ class LineWidget(Widget):
     def _style(self, look: str) -> Style:
         style = self._styles_by_look.get(look)
         if style is None:
-            style = self._styles_by_look[look] = self._mix(*look.split())
+            style = self._filtered(self._mix(*look.split()))
+            self._styles_by_look[look] = style
         return style
+
+    def _filtered(self, style: Style) -> Style:
+        """Return a style in the colours that the terminal, or the user, can have."""
+        _, background = self.background_colors
+        segments = [Segment(" ", style)]
+        for line_filter in self.get_line_filters():
+            segments = line_filter.apply(segments, background)
+        return segments[0].style or style
+
+    def _forget_looks(self) -> None:
+        self._styles_by_look.clear()
+        self._own_style = None
 
     def _mix(self, first: str, *others: str) -> Style:
         """Return the first look on the background of the others."""
@@ -264,7 +280,9 @@ class LineWidget(Widget):
         )
         marked = Strip(
             [
-                Segment(segment.text, (segment.style or Style()) + style)
+                Segment(
+                    segment.text, self._filtered((segment.style or Style()) + style)
+                )
                 for segment in chosen
             ]
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
@@ -47,19 +48,23 @@ def merge_styles(sequence: str) -> str:
         before, current = current, style
         if reset is None:
             return match[0]
-        if style == before:
-            return move
-        old, new = _COLORS.fullmatch(before), _COLORS.fullmatch(style)
-        if old is None or new is None:
-            return f"{move}\x1b[0;{style}m"
-        changed = (
-            new_color
-            for old_color, new_color in zip(old.groups(), new.groups(), strict=True)
-            if old_color != new_color
-        )
-        return f"{move}\x1b[{';'.join(changed)}m"
+        return move if style == before else move + _style_change(before, style)
 
     return _STYLE.sub(merge, sequence)
+
+
+@lru_cache(maxsize=1024)  # a screen has few looks, of which each follows few others
+def _style_change(before: str, style: str) -> str:
+    """Return the sequence for another style than the one before."""
+    old, new = _COLORS.fullmatch(before), _COLORS.fullmatch(style)
+    if old is None or new is None:
+        return f"\x1b[0;{style}m"
+    changed = (
+        new_color
+        for old_color, new_color in zip(old.groups(), new.groups(), strict=True)
+        if old_color != new_color
+    )
+    return f"\x1b[{';'.join(changed)}m"
 
 
 class ChangedCells(CompositorUpdate):
