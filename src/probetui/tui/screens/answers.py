@@ -137,17 +137,21 @@ def explanations_about(
     subject: Subject, view_model: ViewModel
 ) -> Sequence[Explanation]:
     """Return the explanations of the selected container and its tick."""
+    return _explanations(why_context(subject, view_model), subject)
+
+
+def _explanations(context: WhyContext, subject: Subject) -> Sequence[Explanation]:
     return explain_container(
-        why_context(subject, view_model),
-        subject.tick,
-        is_tick_chosen=subject.cursor is not None,
+        context, subject.tick, is_tick_chosen=subject.cursor is not None
     )
 
 
 def full_answer(subject: Subject, view_model: ViewModel) -> Sequence[Line]:
     """Return the chain of causes, and the explanations of what led to it."""
-    explanations = explanations_about(subject, view_model)
-    chain = chain_about(subject, view_model, 2)
+    context = why_context(subject, view_model)
+    explanations = _explanations(context, subject)
+    name = container_title(subject, view_model.view)
+    chain = context.answer and chain_lines(context.answer, name, view_model.view)
     if not chain:
         return [*_lines(explanations)]
     return [*chain, EMPTY, *_lines(explanations[1:])]
