@@ -92,6 +92,8 @@ class CriLog(LogFile):
         return f"{begun}{stamp} F {text[cut:]}\n"
 
     def rotate(self) -> None:
+        if not self._path.stat().st_size:
+            return
         older = sorted(list_rotated(self._path))
         for path in older[: max(0, len(older) - MOST_SET_ASIDE + 1)]:
             path.unlink()

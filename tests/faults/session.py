@@ -182,7 +182,7 @@ class _Run:
         self._begin()
         talking = None
         if self.talk is not None:
-            talking = asyncio.ensure_future(self.talk.go_on(lambda: self.session))
+            talking = asyncio.ensure_future(self.talk.go_on(self._living_session))
         while asyncio.get_running_loop().time() < FAULTY_SECONDS * self.pace:
             await asyncio.sleep(random.choice((0.05, 0.7, 3, 11 * self.pace)))
             await self._happen()
@@ -192,6 +192,10 @@ class _Run:
             talking.cancel()
             await asyncio.wait({talking})
         await self._end()
+
+    def _living_session(self) -> RealtimeSession | None:
+        is_killed = self.task.done() or self.task.cancelling()
+        return None if is_killed else self.session
 
     # -- what happens
 

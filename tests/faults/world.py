@@ -474,7 +474,7 @@ class Talk:
         self.did: Counter[str] = Counter()
         self.broken: list[str] = []
 
-    async def go_on(self, session: Callable[[], SupportsLogs]) -> None:
+    async def go_on(self, session: Callable[[], SupportsLogs | None]) -> None:
         """Print and read, until it is cancelled."""
         random = self._random
         while True:
@@ -496,8 +496,9 @@ class Talk:
             is_flooding = is_read and len(container.lines) < _MOST_LINES
             count = random.choices(counts, (80, 10, 3, 30 * is_flooding))[0]
             self._print(container, count)
-            if random.random() < 0.2:  # some
-                tail = session().follow_logs(container.container_id, lambda: None)
+            living = session()
+            if random.random() < 0.2 and living is not None:  # some
+                tail = living.follow_logs(container.container_id, lambda: None)
                 self._tails.append(tail)
             if self._tails and random.random() < 0.1:  # some
                 tail = self._tails.pop(random.randrange(len(self._tails)))
