@@ -170,6 +170,10 @@ async def frames_of(cast: Cast) -> AsyncIterator[ProbetuiApp]:
     session.run_for(timedelta(seconds=cast.begin) + length / 2)
     keys = dict(cast.keys)
     async with app.run_test(size=cast.size) as pilot:
+        # The first screen is drawn before what comes with the subscription.
+        shown = None
+        while shown != (shown := app.export_screenshot()):
+            await pilot.pause(_FRAME_SECONDS)
         for number in range(int((cast.end - cast.begin) * FRAMES_PER_SECOND)):
             await pilot.press(*keys.pop(cast.begin + number / FRAMES_PER_SECOND, ()))
             # Panes that get other heights are laid out with the next of 60 frames.
