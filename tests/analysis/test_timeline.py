@@ -181,6 +181,26 @@ def test_ticks_that_the_journal_has_forgotten_are_dropped(
     assert timeline.generations()[0].ticks == timeline.indexes
 
 
+def test_ticks_are_dropped_once_enough_more_are_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Evicting(list[JournalEntry]):
+        first = 0
+
+    monkeypatch.setattr(module, "FORGOTTEN_AT_ONCE", 10)
+    journal = Evicting(demo_ticks("s" * 40))
+    timelines = Timelines(journal)
+    timelines.add_entries(journal, 0)
+
+    kept = []
+    for first in (9, 10, 19, 20, 21):
+        journal.first = first
+        timelines.add_entries([], len(journal))
+        kept.append(timelines.of(DEMO_KEY).indexes.start)
+
+    assert kept == [0, 10, 10, 20, 20]
+
+
 @pytest.mark.slow
 def test_a_hundred_thousand_ticks_can_be_scrolled_through() -> None:
     journal = SessionJournal()
