@@ -27,7 +27,7 @@ from probetui.k8s.runtime import ContainerID, RuntimeState
 from probetui.k8s.volume import MEMORY, EmptyDir, Projected, Volume
 from probetui.kubelet.effects import CreateContainer, UnmountVolume
 from probetui.runtimes.cri import runtime_v1_pb2 as cri
-from probetui.runtimes.cri.log_rotation import list_rotated
+from probetui.runtimes.cri.log_rotation import LogRotation, list_rotated
 from probetui.runtimes.cri.runtime import host_address
 from tests.builders import a_container, a_pod
 from tests.runtimes.bench import BEATS, BEATS_NO_MORE, FAILS, POLITE, SLOW, sh
@@ -108,6 +108,29 @@ class TestFiles:
         assert (await bench.printed(app))[-1] == "last"
         await bench.runtime.remove_container(app)
         assert list_rotated(log) == []
+
+    async def test_a_log_that_is_rotated_twice_before_it_is_read_on_is_told_whole(
+        self, bench: CriBench
+    ) -> None:
+        app = await bench.run("i=0; while :; do i=$((i+1)); echo $i; sleep 0.002; done")
+        log = logs_of(a_pod_of()) / "app" / "0.log"
+        rotation = LogRotation(bench.client, 10_000)
+        lines = bench.runtime.follow_logs(app, tail=1, follow=True)
+        first = int((await anext(lines)).text)
+
+        async def is_rotated_twice() -> bool:
+            _, containers = await bench.runtime._listing.list_ours()
+            await rotation.rotate_long_logs(containers)
+            return len(list_rotated(log)) == 2
+
+        await bench.until(is_rotated_twice)
+        await bench.runtime.stop_container(app, 0)
+        told = [line async for line in lines]
+
+        numbers = [int(line.text) for line in told]
+        assert numbers == list(range(first + 1, first + 1 + len(told)))
+        assert len(told) > 100
+        assert not any(line.is_after_gap for line in told)
 
     async def test_nothing_but_volumes_is_left_of_a_pod(self, bench: CriBench) -> None:
         pod = a_pod_with(Volume("data"))
