@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from random import Random
 
+from probetui.errors import wrap_os_errors
 from probetui.k8s.runtime import LogLine, RuntimeState
 from probetui.runtimes.cri.log_rotation import list_rotated
 from probetui.runtimes.cri.logs import follow_log
@@ -136,8 +137,9 @@ class ProcessLog(LogFile):
             has_ended=self._has_ended if follow else None,
             clock=self._engine.clock,
         )
-        async for line in lines:
-            yield line
+        with wrap_os_errors():
+            async for line in lines:
+                yield line
 
 
 @contextmanager
