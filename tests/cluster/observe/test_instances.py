@@ -278,6 +278,28 @@ def test_without_counters_an_end_is_by_itself_if_events_go_on_until_then(
     assert watched.ends == [(EXITED, 0, by)]
 
 
+def test_who_sent_a_signal_is_not_known_without_events() -> None:
+    watched = Watched()
+    watched.show(1, 0, Running(at(1)), pod=a_pod(a_container()))
+    watched.show(9, 0, _ended(0, 1, 8, 137), pod=a_pod(a_container()))
+
+    assert watched.ends == [(EXITED, 0, ExitCause.UNKNOWN)]
+
+
+@pytest.mark.parametrize(
+    ("number", "by"), [(0, ExitCause.ITSELF), (1, ExitCause.UNCERTAIN)]
+)
+def test_a_new_container_has_no_run_from_before(number: int, by: ExitCause) -> None:
+    slow = a_probe(period_seconds=10, failure_threshold=3)
+    watched, pod = Watched(), a_pod(a_container(liveness_probe=slow))
+    watched.show(1, number, Waiting("ContainerCreating"), pod=pod)
+    watched.poll(2, Readiness=(1, 0))
+    watched.show(5.1, number, Running(at(5)), pod=pod)
+    watched.show(9.1, number, _ended(number, 5, 9, 1), pod=pod)
+
+    assert watched.ends == [(EXITED, number, by)]
+
+
 def test_a_restarted_kubelet_has_a_series_of_events_of_its_own() -> None:
     watched = Watched()
     watched.lose_counters()

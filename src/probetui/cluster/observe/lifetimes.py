@@ -109,6 +109,12 @@ class Lifetimes:
         """Add that there were other stops in between."""
         self._unseen.append(_UnseenStops(by, since, until))
 
+    @property
+    def first_start(self) -> datetime | None:
+        """When the container was first started, None if that is not known."""
+        first = self._instances[0] if self._instances else None
+        return None if first is None or first.number else first.started
+
     def instance(self, own_id: ContainerID) -> Lifetime | None:
         """Return an instance by its ID, None if no status had its times."""
         known = (each for each in self._instances if each.own_id == own_id)

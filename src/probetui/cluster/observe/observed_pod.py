@@ -73,6 +73,8 @@ _EXIT_LAG = timedelta(seconds=10)
 _STOPPED = frozenset({0, 137, 143})
 """Exit codes of what was stopped; a handler's own is mostly 0."""
 
+_SIGNALLED = frozenset({137, 143})
+
 _MOST_EVENTS = 1_000
 """Events of one pod whose counts are remembered; a server keeps them for an hour."""
 
@@ -421,6 +423,12 @@ class ObservedPod:
         if is_sampled(container):
             return state.exit_code in _STOPPED
         deleted_at, ended_at = self._deletion_at, state.finished_at
+        newest, began_at = container.lifetimes.newest_event, state.started_at
+        has_events = newest is not None and (
+            began_at is None or newest >= began_at - self.offset
+        )
+        if state.exit_code in _SIGNALLED and not has_events:
+            return True
         return deleted_at is not None and (
             ended_at is None or deleted_at <= ended_at - self.offset + _SECOND
         )
@@ -850,12 +858,15 @@ class ObservedPod:
         Events come as late as the statuses of the node, at most; where a status is
         later, only what is older than the newest event is known.
         """
+        lifetimes = container.lifetimes
         if probe.is_counted:
             since, until = self.counters.counted_since, self.counters.counted_until
             if since is None or until is None:
                 return KnownTime(None, now)
-            return KnownTime(max(since, self._known_since or now), until)
-        newest = container.lifetimes.newest_event
+            since, first = max(since, self._known_since or now), lifetimes.first_start
+            has_all = first is not None and since < first + self.offset
+            return KnownTime(since, until, has_all)
+        newest = lifetimes.newest_event
         if newest is None:
             return KnownTime(None, now)
         until, patience = newest + self.offset, self._expectations.lag.patience

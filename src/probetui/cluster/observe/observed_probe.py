@@ -66,10 +66,14 @@ class PossibleKill(NamedTuple):
 
 
 class KnownTime(NamedTuple):
-    """Between which instants no result is missing; `since` is None if that is never."""
+    """Between which instants no result is missing; `since` is None if that is never.
+
+    `has_all`: there was none before.
+    """
 
     since: datetime | None
     until: datetime
+    has_all: bool = False
 
 
 class ObservedProbe:
@@ -189,9 +193,12 @@ class ObservedProbe:
         unseen = (times.latest + _SECOND - known.until) // period + 1
         threshold = self.worker.threshold(Result.FAILURE)
         needed, run = threshold, self._run.longest(Result.FAILURE)
+        if known.has_all:
+            seen = sum(tick.result is Result.FAILURE for tick in self._history)
+            run = min(run, seen)
         if self._events_alone:
             needed, run = 1, failures
-        elif since is None:
+        elif since is None and not known.has_all:
             needed = 1
         return failures >= needed or (unseen > 0 and run + unseen >= threshold)
 
