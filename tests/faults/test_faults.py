@@ -80,6 +80,7 @@ def test_the_world_of_a_node_breaks_no_rule(seed: int) -> None:
         pytest.param(124, id="two probes that kill, one after the other"),
         pytest.param(147, id="events that stopped coming, and nobody said so"),
         pytest.param(219, id="a kill by events, and counters that begin after it"),
+        pytest.param(5612, id="a start in the second of the one before"),
         pytest.param(5101, id="an event that comes before the server is back"),
         pytest.param(5358, id="an end a second ahead of our clock"),
     ],

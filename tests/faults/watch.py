@@ -466,14 +466,16 @@ class _Watch:
         yield from self._broken
         truth = _Truth(self._run.world.lives, self._clock.ahead)
         counts: dict[tuple[str, str], int] = {}
-        over = {""}
+        over, known = {""}, set[str]()
         for entry in self._session.journal:
             if isinstance(entry, TickEntry) and entry.action is TickAction.KILL:
                 is_over = entry.container_id in over
                 yield from truth.check_kill(entry, is_over=is_over)
             if not isinstance(entry, ContainerEntry):
                 continue
-            yield from truth.check_step(entry)
+            if entry.what is LifecycleStep.STARTED:
+                known.add(entry.container_id)
+            yield from truth.check_step(entry, is_known=entry.container_id in known)
             if entry.what is LifecycleStep.EXITED:
                 over.add(entry.container_id)
             if entry.what is LifecycleStep.STARTED:
@@ -529,15 +531,19 @@ class _Truth:
         steps = self._steps.get(own_id)
         return steps[0].restart_count if steps else -1
 
-    def check_step(self, entry: ContainerEntry) -> Iterator[str]:
-        """Yield what is not so of a step of an instance."""
+    def check_step(self, entry: ContainerEntry, *, is_known: bool) -> Iterator[str]:
+        """Yield what is not so of a step of an instance.
+
+        A last state has no number. It is mostly that of the instance before; once that
+        is removed, a kubelet keeps an older one.
+        """
         own_id, what, by = entry.container_id, entry.what, entry.by
         steps = self._steps.get(own_id)
         if steps is None:
             return  # an older one, which the kubelet found
         told = f"{own_id} {what} ({entry.sequence})"
         counts = {step.restart_count for step in steps}
-        if entry.restart_count not in counts:
+        if is_known and entry.restart_count not in counts:
             yield f"{told} is number {entry.restart_count}, it was {counts}"
         causes = {step.by for step in steps} & _ASKED or {ExitCause.ITSELF}
         # One that ends before its stop is one that its probe had killed all the same.

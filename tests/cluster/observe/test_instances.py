@@ -161,6 +161,17 @@ def test_a_stop_after_the_start_of_another_waits_for_the_status_of_that() -> Non
     ]
 
 
+def test_a_stop_after_another_start_in_the_second_of_the_first_is_not_of_that() -> None:
+    watched = Watched()
+    watched.lose_counters()
+    watched.show(1, 0, Running(at(1)))
+    watched.tell(1.1, 1, "Started", "Container started")
+    watched.tell(1.9, 1, "Started", "Container started", count=2)
+    watched.tell(20.1, 20)
+
+    assert watched.ends == []
+
+
 def test_a_stop_while_no_status_can_come_is_of_no_instance_yet() -> None:
     watched = Watched()
     watched.show(1, 0, Running(at(1)))

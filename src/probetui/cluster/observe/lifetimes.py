@@ -61,6 +61,7 @@ class Lifetimes:
         self._stops: deque[SeenStop] = deque(maxlen=_KEPT)
         self._unseen: deque[_UnseenStops] = deque(maxlen=_KEPT)
         self._next_starts: deque[datetime] = deque(maxlen=_KEPT)
+        self._starts: deque[datetime] = deque(maxlen=_KEPT)
         self.newest_event: datetime | None = None
         """When the newest event was."""
 
@@ -98,6 +99,7 @@ class Lifetimes:
         if event.reason in _BEFORE_A_START:
             self._next_starts.append(at)
         elif event.reason == "Started":
+            self._starts.append(at)
             self._next_starts.append(at - _SECOND)  # it may follow in the next second
 
     def add_stop(self, by: ExitCause, at: datetime) -> None:
@@ -150,7 +152,11 @@ class Lifetimes:
             return after.started is not None and after.started < at
         began = instance.started
         ends = (*self._next_starts, *(stop.at for stop in self._stops))
-        return began is not None and any(began < end < at for end in ends)
+        if began is None:
+            return False
+        # Another start in the same second as its own has no later time.
+        starts = sum(began <= start <= at for start in self._starts)
+        return starts > 1 or any(began < end < at for end in ends)
 
     def stops_of(self, own_id: ContainerID) -> Iterator[SeenStop]:
         """Yield the stops that are certainly of an instance, in order."""
