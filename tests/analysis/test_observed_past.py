@@ -11,23 +11,36 @@ import pytest
 from msgspec.structs import replace
 
 from probetui.analysis.causes.answer import explain
+from probetui.analysis.causes.kinds import CauseKind
 from probetui.analysis.observed_past import history_at
 from probetui.analysis.readiness import why_not_ready
 from probetui.cluster.observe.sampled_container import ANSWER_SECONDS, Sample
 from probetui.cluster.prometheus.fleet import StoredContainer
 from probetui.k8s.probe import ProbeType
 from probetui.k8s.runtime import ContainerID
+from probetui.k8s.status import ConditionStatus, PodCondition
 from probetui.kubelet.journal import (
     ContainerEntry,
     ExitCause,
+    Gate,
     JournalEntry,
     LifecycleStep,
+    StatusEntry,
 )
 from probetui.kubelet.outcome import Result
 from probetui.kubelet_rules import PORTED_RULES
 from probetui.presentation.cause.answer import explain_answer
 from probetui.presentation.text.view import TimeFormatter, View
-from tests.builders import START, a_container, a_key, a_probe, at
+from tests.builders import (
+    START,
+    a_container,
+    a_container_status,
+    a_key,
+    a_pod,
+    a_probe,
+    a_status,
+    at,
+)
 from tests.cluster.observe.sampled_pods import (
     INTERVALS,
     Faults,
@@ -193,3 +206,35 @@ def test_a_stop_that_may_have_been_is_known_with_the_failure_that_asked_for_it(
     # One that came after the stop is known by then alone.
     later = [4] * (now >= 15)
     assert [tick.sequence for tick in known] == later + [1] * ticks
+
+
+@pytest.mark.parametrize(
+    ("ready", "kind"),
+    [
+        pytest.param(ConditionStatus.FALSE, CauseKind.BETWEEN_SAMPLES, id="not-ready"),
+        pytest.param(None, CauseKind.BETWEEN_SAMPLES, id="no-condition"),
+        pytest.param(ConditionStatus.UNKNOWN, CauseKind.READY, id="nobody-knows"),
+    ],
+)
+def test_a_container_that_is_not_ready_by_its_samples_has_no_other_reason(
+    ready: ConditionStatus | None, kind: CauseKind
+) -> None:
+    pod = a_pod(container := a_container(liveness_probe=a_probe()))
+    own = a_container_status(ready=False)
+    container_id = ContainerID(own.container_id)
+    conditions = () if ready is None else (PodCondition("Ready", ready),)
+    entries: list[JournalEntry] = [
+        ContainerEntry(
+            1, at(0), pod.uid, "app", container_id, 0, LifecycleStep.STARTED
+        ),
+        changed_tick(
+            a_tick(a_key(), at(1), container_id=container_id),
+            sequence=2,
+            gates=(Gate("source", "counters", passed=True),),
+        ),
+        StatusEntry(3, at(2), pod.uid, a_status(own, conditions=conditions)),
+    ]
+
+    past = history_at(entries, at(5))
+
+    assert explain(pod, container, past, at(5), PORTED_RULES).now.kind is kind
