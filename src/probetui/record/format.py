@@ -593,11 +593,15 @@ class FindingRecord(PodFields, frozen=True, kw_only=True, tag="finding"):
 
 
 class LogLineRecord(Struct, frozen=True):
-    """One line that a container printed; `at` is null where the runtime keeps none."""
+    """One line that a container printed; `at` is null where the runtime keeps none.
+
+    Before a line with `after_gap` others are lost.
+    """
 
     at: Instant | None
     text: MaskedText
     stderr: Annotated[bool, At("is_stderr"), OMIT_DEFAULT] = False
+    after_gap: Annotated[bool, At("is_after_gap"), OMIT_DEFAULT] = False
 
 
 class LastOutputRecord(PodFields, frozen=True, kw_only=True, tag="output"):
