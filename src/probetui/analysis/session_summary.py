@@ -115,8 +115,10 @@ def _worst(
         return None
     tick = last_failures[pod.uid, container.name]
     then = past.before(tick.sequence + 1)
-    failing = explain(pod, container, then, tick.at, rules, pods, is_live=True).now
-    return WorstContainer(pod, container, failing, tick.at)
+    answer = explain(
+        pod, container, then, now=tick.at, rules=rules, pods=pods, is_live=True
+    )
+    return WorstContainer(pod, container, answer.now, tick.at)
 
 
 def _is_in_trouble(answer: WhyAnswer) -> bool:

@@ -280,6 +280,24 @@ class TestUp:
         assert answer.outlook.what is OutlookEvent.KILLED
         assert answer.outlook.count == 3 - answer.now.evidence.count
 
+    @pytest.mark.parametrize(
+        ("version", "at_resync"),
+        [pytest.param("1.20", True, id="1.20"), pytest.param("1.21", False, id="1.21")],
+    )
+    def test_startup_of_an_old_kubelet_kills_at_the_next_resync(
+        self, version: str, *, at_resync: bool
+    ) -> None:
+        pod = a_pod(a_container(startup_probe=EVERY_SECOND))
+        fails = probing(startup=always(FAILS))
+        bench = CauseBench(pod, probing=fails, config=KubeletConfig(version=version))
+
+        outlook = bench.answer(2.5).outlook
+
+        assert outlook is not None
+        assert outlook.otherwise is not None
+        assert outlook.otherwise.is_at_resync is at_resync
+        assert (outlook.otherwise.earliest is None) is at_resync
+
     def test_failures_of_liveness_are_since_the_first_of_them(self) -> None:
         probe = a_probe(period_seconds=1, failure_threshold=9)
         pod = a_pod(a_container(liveness_probe=probe))

@@ -127,7 +127,7 @@ def _how(case: WhyCase, instance: ContainerInstance) -> CauseKind | None:
     grace = stop.grace_period_seconds * _SECOND
     # The exit is seen by a relist each second, the grace period begins with the call.
     is_late = exited.at - stop.at + _SECOND >= grace
-    if is_late and case.container.pre_stop is not None and _was_cut_off(case, instance):
+    if is_late and _was_cut_off(case, stop.at, grace):
         return CauseKind.PRE_STOP_HOOK_CUT_OFF
     if is_late and signal_of(exited) == SIGKILL and not exited.oom_killed:
         return CauseKind.SIGTERM_IGNORED
@@ -151,19 +151,14 @@ def canceled_commands(case: WhyCase, instance: ContainerInstance) -> CauseKind |
     return CauseKind.EXEC_CANCELED if is_canceled else None
 
 
-def _was_cut_off(case: WhyCase, instance: ContainerInstance) -> bool:
+def _was_cut_off(case: WhyCase, began_at: datetime, grace: timedelta) -> bool:
     """Return whether the preStop hook took the whole grace period."""
-    stop = instance.stopping
-    if stop is None or stop.grace_period_seconds is None:
-        return False
-    limit = stop.at + stop.grace_period_seconds * _SECOND
     handler = case.container.pre_stop
     if isinstance(handler, SleepAction):
-        return handler.seconds * _SECOND >= limit - stop.at
-    return any(
-        failure.event.reason == FAILED_PRE_STOP and failure.at >= limit
+        return handler.seconds * _SECOND >= grace
+    return handler is not None and any(
+        failure.event.reason == FAILED_PRE_STOP and failure.at >= began_at + grace
         for failure in case.history.hook_failures
-        if failure.at >= stop.at
     )
 
 
