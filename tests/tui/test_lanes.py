@@ -488,4 +488,7 @@ async def test_a_cause_that_has_no_room_ends_in_an_ellipsis() -> None:
     text = await _drawn("twelve", (160, 45))
 
     assert "exceeded (Client.Timeout exceeded while awaiting…" in text
+    assert "skipped: on hold until the container has… " in await _drawn(
+        "killing", (160, 45)
+    )
     assert "Warning 55" in text

@@ -485,6 +485,8 @@ def _filled(
     room = pane.inner_height
     if len(shown) < room:
         shown += pane.broken([about_tick], _AFTER_TIME)
+    if len(shown) > room:
+        shown[room - 1] = (*shown[room - 1], (pane.ellipsis, PLAIN))
     for sentence in _sentences(answer):
         more = pane.broken([sentence], _BELOW_CAUSE)
         if len(shown) + len(more) <= room:
