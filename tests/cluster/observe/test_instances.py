@@ -289,6 +289,44 @@ def test_without_counters_an_end_is_by_itself_if_events_go_on_until_then(
     assert watched.ends == [(EXITED, 0, by)]
 
 
+@pytest.mark.parametrize(
+    ("code", "by"), [(1, ExitCause.ITSELF), (0, ExitCause.UNCERTAIN)]
+)
+def test_without_counters_an_end_like_a_stop_waits_for_no_late_event(
+    code: int, by: ExitCause
+) -> None:
+    slow = a_probe(period_seconds=20, failure_threshold=3)
+    watched, pod = Watched(), a_pod(a_container(liveness_probe=slow))
+    watched.lose_counters()
+    watched.show(1, 0, Running(at(1)), pod=pod)
+    watched.tell(1.1, 1, "Started", "Container started")
+    watched.show(70, 0, _ended(0, 1, 61, code), pod=pod)
+
+    assert watched.ends == [(EXITED, 0, by)]
+
+
+@pytest.mark.parametrize(
+    ("code", "count", "first", "by"),
+    [
+        (1, 2, 1, ExitCause.ITSELF),
+        (0, 2, 1, ExitCause.ITSELF),
+        (1, 1, 60, ExitCause.UNCERTAIN),
+        (0, 1, 60, ExitCause.UNCERTAIN),
+    ],
+)
+def test_a_kubelet_that_ended_may_have_killed_and_told_nobody(
+    code: int, count: int, first: int, by: ExitCause
+) -> None:
+    watched = Watched()
+    watched.lose_counters()
+    watched.show(1, 0, Running(at(1)))
+    watched.tell(1.1, 1, "Pulled", "Image is there")
+    watched.tell(60.1, 60, "Pulled", "Image is there", count=count, first=first)
+    watched.show(60.2, 1, Running(at(60)), _ended(0, 1, 27, code))
+
+    assert watched.ends == [(EXITED, 0, by)]
+
+
 def test_who_sent_a_signal_is_not_known_without_events() -> None:
     watched = Watched()
     watched.show(1, 0, Running(at(1)), pod=a_pod(a_container()))

@@ -24,6 +24,7 @@ from probetui.k8s.status import ContainerStatus, Running, Terminated
 from probetui.kubelet.journal import ExitCause
 
 _KEPT = 20
+_MOST_SERIES = 100
 _SECOND = timedelta(seconds=1)
 _BEFORE_A_START = frozenset({"Pulling", "Pulled", "Created", "BackOff"})
 
@@ -64,6 +65,9 @@ class Lifetimes:
         self._starts: deque[datetime] = deque(maxlen=_KEPT)
         self.newest_event: datetime | None = None
         """When the newest event was."""
+        self._series: dict[tuple[str, str], datetime] = {}
+        self._lives: deque[tuple[datetime, datetime]] = deque(maxlen=_KEPT)
+        """Of each kubelet that ended: its newest event and the first of the next."""
 
     def show(
         self, status: ContainerStatus, offset: timedelta, received_at: datetime
@@ -92,15 +96,37 @@ class Lifetimes:
             elif instance.ended is None and state.finished_at is not None:
                 instance.ended = state.finished_at - offset
 
-    def add_event(self, event: Event, offset: timedelta) -> None:
-        """Note an event, whose time was moved by an offset."""
+    def add_event(self, event: Event, began: datetime, offset: timedelta) -> None:
+        """Note an event, whose time was moved by an offset.
+
+        Args:
+            event: the event.
+            began: when its series did, by the node's clock.
+            offset: by how much its own time was moved.
+        """
         at = event.at - offset
+        series = event.reason, event.message
+        before = self._series.get(series)
+        # A kubelet counts on; one that is started again begins anew.
+        if before is not None and self.newest_event is not None and began > before:
+            self._lives.append((self.newest_event, began))
+        self._series[series] = max(before or began, began)
+        if len(self._series) > _MOST_SERIES:
+            del self._series[next(iter(self._series))]
         self.newest_event = max(self.newest_event or at, at)
         if event.reason in _BEFORE_A_START:
             self._next_starts.append(at)
         elif event.reason == "Started":
             self._starts.append(at)
             self._next_starts.append(at - _SECOND)  # it may follow in the next second
+
+    def events_known_until(self, at: datetime) -> datetime | None:
+        """Return up to when no event is missing that was sent until then.
+
+        A kubelet sends them in order, and what it had not sent ends with it.
+        """
+        ended = (newest for newest, following in self._lives if newest < at < following)
+        return min(ended, default=self.newest_event)
 
     def add_stop(self, by: ExitCause, at: datetime) -> None:
         """Add a Killing event."""

@@ -298,7 +298,7 @@ class ObservedPod:
         self._snapshot = None
         container = self._containers.get(event.container_name)
         if container is not None:
-            container.lifetimes.add_event(event, self.offset)
+            container.lifetimes.add_event(event, seen.first_at, self.offset)
         if container is not None and container.is_early(event):
             container.early_events.append(event)
             container.early_until = container.early_until or now + _STATUS_LAG
@@ -856,7 +856,8 @@ class ObservedPod:
         """Return when no result of a probe is missing.
 
         Events come as late as the statuses of the node, at most; where a status is
-        later, only what is older than the newest event is known.
+        later, only what is older than the newest event is known. So it is of an end
+        that looks like a stop: its event may still come, or never.
         """
         lifetimes = container.lifetimes
         if probe.is_counted:
@@ -866,11 +867,13 @@ class ObservedPod:
             since, first = max(since, self._known_since or now), lifetimes.first_start
             has_all = first is not None and since < first + self.offset
             return KnownTime(since, until, has_all)
-        newest = lifetimes.newest_event
+        ended_at = state.finished_at or now
+        newest = lifetimes.events_known_until(ended_at - self.offset)
         if newest is None:
             return KnownTime(None, now)
         until, patience = newest + self.offset, self._expectations.lag.patience
-        if now - (state.finished_at or now) <= patience:
+        is_prompt = now - ended_at <= patience and newest == lifetimes.newest_event
+        if is_prompt and state.exit_code not in _STOPPED:
             until = max(until, now - patience)
         return KnownTime(_BEGINNING, until)
 
