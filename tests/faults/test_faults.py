@@ -83,6 +83,9 @@ def test_the_world_of_a_node_breaks_no_rule(seed: int) -> None:
         pytest.param(5612, id="a start in the second of the one before"),
         pytest.param(5101, id="an event that comes before the server is back"),
         pytest.param(5358, id="an end a second ahead of our clock"),
+        pytest.param(6093, id="a kill whose events come later than its status"),
+        pytest.param(6113, id="a stop of an instance that nothing has shown yet"),
+        pytest.param(6130, id="a kill of a kubelet that ended before it told"),
     ],
 )
 def test_the_world_of_a_watched_cluster_breaks_no_rule(

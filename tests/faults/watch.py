@@ -475,7 +475,9 @@ class _Watch:
                 continue
             if entry.what is LifecycleStep.STARTED:
                 known.add(entry.container_id)
-            yield from truth.check_step(entry, is_known=entry.container_id in known)
+            if not truth.is_of_a_newer(entry, known):
+                is_known = entry.container_id in known
+                yield from truth.check_step(entry, is_known=is_known)
             if entry.what is LifecycleStep.EXITED:
                 over.add(entry.container_id)
             if entry.what is LifecycleStep.STARTED:
@@ -526,6 +528,27 @@ class _Truth:
             is_newer = any(self._number(each) > self._number(own_id) for each in killed)
             if is_over or not is_newer:
                 yield f"{tick.key} killed {killed}, not {own_id}, {tick.sequence}"
+
+    def is_of_a_newer(self, told: ContainerEntry, known: Collection[str]) -> bool:
+        """Return whether a stop is that of an instance that no status has shown.
+
+        A kubelet that ended before it had sent anything of the newer one leaves no
+        trace of it, and the next one tells of a stop before it tells of statuses. Who
+        ended the other is judged by its exit all the same.
+        """
+        if told.what is not LifecycleStep.STOPPING:
+            return False
+        return any(
+            step.what is LifecycleStep.STOPPING
+            and step.by is told.by
+            and (step.pod_uid, step.container_name)
+            == (told.pod_uid, told.container_name)
+            and step.restart_count > told.restart_count
+            and step.container_id not in known
+            and abs(step.at + self._ahead - told.at) <= 2 * _SECOND
+            for steps in self._steps.values()
+            for step in steps
+        )
 
     def _number(self, own_id: str) -> int:
         steps = self._steps.get(own_id)
