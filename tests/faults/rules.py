@@ -7,7 +7,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -26,9 +26,12 @@ from probetui.kubelet.journal import (
     HookEntry,
     JournalEntry,
     LifecycleStep,
+    Probed,
     Skip,
     StatusEntry,
     TickEntry,
+    Trigger,
+    UserEntry,
 )
 from probetui.kubelet.outcome import Result
 from probetui.record.file import record_lines
@@ -112,6 +115,60 @@ def _holds(life: Life, _pods: dict[str, Pod]) -> Iterator[str]:
             continue
         if entry.skip is not Skip.ON_HOLD and entry.exit is None:
             yield f"{entry.key} is probed on hold, {entry.sequence}"
+
+
+def _pauses(life: Life, _pods: dict[str, Pod]) -> Iterator[str]:
+    """During a pause each step begins one tick, beside those that a user triggers."""
+    paused = list(_paused(life))
+    steps = Counter(
+        entry.at
+        for entry in life.journal
+        if isinstance(entry, UserEntry) and entry.command == "step"
+    )
+    for entry in life.journal:
+        if not isinstance(entry, TickEntry) or entry.trigger is Trigger.USER:
+            continue
+        began = entry.timing.started_at
+        # At the very instant of a command the order is not known.
+        if any(since < began < until for since, until in paused):
+            steps[began] -= 1
+            if steps[began] < 0:
+                yield f"{entry.key} is probed during a pause, {entry.sequence}"
+
+
+def _paused(life: Life) -> Iterator[tuple[datetime, datetime]]:
+    since = None
+    for entry in life.journal:
+        if not isinstance(entry, UserEntry):
+            continue
+        if entry.command in {"pause", "step"}:
+            since = since or entry.at
+        elif entry.command == "resume" and since is not None:
+            yield since, entry.at
+            since = None
+    if since is not None:
+        yield since, datetime.max.replace(tzinfo=UTC)
+
+
+def _ends(life: Life, _pods: dict[str, Pod]) -> Iterator[str]:
+    """No instance is probed whose end was in the status, which the worker reads."""
+    ended: dict[str, datetime] = {}
+    for entry in life.journal:
+        match entry:
+            case StatusEntry(status=status):
+                for container in (
+                    *(status.container_statuses or ()),
+                    *(status.init_container_statuses or ()),
+                ):
+                    for state in (container.state, container.last_state):
+                        if isinstance(state, Terminated):
+                            ended.setdefault(state.container_id, entry.at)
+            case TickEntry(outcome=Probed(), container_id=container_id):
+                over = ended.get(str(container_id))
+                if over is not None and over < entry.timing.started_at:
+                    yield f"{entry.key} is probed after its end, {entry.sequence}"
+            case _:
+                pass
 
 
 def _durations(life: Life, _pods: dict[str, Pod]) -> Iterator[str]:
@@ -296,6 +353,8 @@ RULES = (
     _order,
     _kills,
     _holds,
+    _pauses,
+    _ends,
     _durations,
     _own_trouble,
     _readiness,
