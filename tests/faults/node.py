@@ -25,9 +25,7 @@ from probetui.cluster.node.agent import NodeAgent
 from probetui.cluster.node.api_pods import ReadPod
 from probetui.cluster.node.registration import NodeExistsError
 from probetui.cluster.serving.http_server import HttpRequest, HttpResponse
-from probetui.drive.executor import Executor
 from probetui.drive.realtime import RealtimeSession
-from probetui.engine.engine import Engine
 from probetui.engine.inputs import Input, SetPods
 from probetui.k8s.pod import Pod
 from probetui.k8s.pod_source import API_SOURCE, FILE_SOURCE
@@ -41,6 +39,7 @@ from tests.cluster.api_server.server import FaultyServer
 from tests.cluster.api_server.store import DeleteOptions, WritableStore
 from tests.cluster.node.bench import FACTS, NODE
 from tests.faults.api_server import SPELLS, FaultyServerTransport
+from tests.faults.effects import WatchedEngine, WatchedExecutor
 from tests.faults.fates import Fate, Fates, Schedule
 from tests.faults.session import Life, World
 from tests.faults.world import (
@@ -48,6 +47,7 @@ from tests.faults.world import (
     FaultyProber,
     FaultyRuntime,
     LoopClock,
+    Mishaps,
     WatchedFakeEngine,
     a_life,
 )
@@ -101,6 +101,7 @@ class _Run:
         self.clock = LoopClock()
         self.engine = WatchedFakeEngine(self.clock)
         self.engine.runs = lambda _operation: a_life(random)
+        self.mishaps = Mishaps(world.seed, self.clock, world.schedule, world.counts)
         self.fates = Fates(random, self.clock, world.schedule)
         if random.random() < 0.7:  # most have a runtime that hardly fails
             self.fates.weights[Fate.PROMPT] = 4_000
@@ -278,6 +279,7 @@ class _Run:
         broken += [f"{pod}/{name} ran twice" for pod, name in self.engine.twice]
         broken += [f"overlapping probe: {what}" for what in node.prober.overlaps]
         broken += [f"probe before the start: {what}" for what in node.prober.off_duty]
+        broken += node.executor.unanswered(node.life.inputs)
         self.engine.twice.clear()
 
     # -- what comes to the server
@@ -405,7 +407,7 @@ class _Node:
     def __init__(self, run: _Run) -> None:
         self._run = run
         self.clock = clock = run.clock
-        self.prober = FaultyProber(run.engine, run.random, clock)
+        self.prober = FaultyProber(run.engine, run.random, clock, run.mishaps)
         runtime = FaultyRuntime(run.engine, run.fates, clock)
         config = KubeletConfig(
             version=_RULES.version,
@@ -415,15 +417,24 @@ class _Node:
             has_api_server=True,
         )
         inputs: list[tuple[Input | None, Any]] = []
+        engine = WatchedEngine(config, clock.now())
+        self.executor = WatchedExecutor(
+            runtime,
+            self.prober,
+            FaultyHooks(clock, run.random, run.mishaps),
+            clock,
+            engine,
+            lambda: self.session.has_run_ended,
+        )
         self.session = RealtimeSession(
-            Engine(config, clock.now()),
-            Executor(runtime, self.prober, FaultyHooks(clock, run.random), clock),
+            engine,
+            self.executor,
             runtime,
             clock,
             runtime_name="faulty",
             on_input=lambda item, at: inputs.append((item, at)),
         )
-        self._life = Life(config, clock.now(), inputs, self.session.journal, None)
+        self.life = Life(config, clock.now(), inputs, self.session.journal, None)
         self.messages: list[str] = []
         self._client = ApiClient(_ACCESS, clock, transport=run.server)
         self.agent = NodeAgent(
@@ -460,7 +471,7 @@ class _Node:
             self._set_static()
             await self.agent.start()
             self.agent.attach(self.session)
-            self._run.world.lives.append(self._life)
+            self._run.world.lives.append(self.life)
             self.is_running = True
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self.session.run())

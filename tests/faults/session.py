@@ -28,9 +28,7 @@ from probetui.debugger.commands import (
     UnmuteProbes,
 )
 from probetui.debugger.scope import ALL_PROBES, Scope
-from probetui.drive.executor import Executor
 from probetui.drive.realtime import RealtimeSession
-from probetui.engine.engine import Engine
 from probetui.engine.inputs import AddPod, Command, Input, LastOutputRead
 from probetui.k8s.pod import Container, Pod, RestartPolicy
 from probetui.k8s.probe import ExecAction, Probe, ProbeKey, ProbeType
@@ -42,6 +40,7 @@ from probetui.record.writer import SUFFIX
 from tests.builders import a_container, a_pod, a_probe
 from tests.fakes import FakeContainer
 from tests.faults.disk import Disk, RecordedLife
+from tests.faults.effects import WatchedEngine, WatchedExecutor
 from tests.faults.fates import Fate, Fates, Schedule
 from tests.faults.log_files import CriLog, LogFile, ProcessLog, short_logs
 from tests.faults.world import (
@@ -50,6 +49,7 @@ from tests.faults.world import (
     FaultyRuntime,
     JumpingClock,
     LoopClock,
+    Mishaps,
     Talk,
     WatchedFakeEngine,
     a_life,
@@ -158,6 +158,7 @@ class _Run:
         self.clock = JumpingClock() if self.jumps else LoopClock()
         self.engine = WatchedFakeEngine(self.clock)
         self.engine.runs = lambda _operation: a_life(random, self.pace)
+        self.mishaps = Mishaps(world.seed, self.clock, world.schedule, world.counts)
         self.fates = Fates(random, self.clock, world.schedule)
         if world.seed >= MILD_FROM and world.seed % 2:
             self.fates.weights[Fate.PROMPT] = MILD_WEIGHT
@@ -317,17 +318,26 @@ class _Run:
             inputs.append((item, at))
             record.on_input(item, at)
 
-        self.prober = FaultyProber(self.engine, self.random, self.clock)
+        self.prober = FaultyProber(self.engine, self.random, self.clock, self.mishaps)
         self.runtime = runtime = FaultyRuntime(
             self.engine,
             self.fates,
             self.clock,
             self.talk,
         )
-        hooks = FaultyHooks(self.clock, self.random)
+        hooks = FaultyHooks(self.clock, self.random, self.mishaps)
+        engine = WatchedEngine(self.config, now)
+        self.executor = WatchedExecutor(
+            runtime,
+            self.prober,
+            hooks,
+            self.clock,
+            engine,
+            lambda: self.session.has_run_ended,
+        )
         self.session = RealtimeSession(
-            Engine(self.config, now),
-            Executor(runtime, self.prober, hooks, self.clock),
+            engine,
+            self.executor,
             runtime,
             self.clock,
             runtime_name="faulty",
@@ -407,6 +417,7 @@ class _Run:
         broken += [f"{pod}/{name} ran twice" for pod, name in self.engine.twice]
         broken += [f"overlapping probe: {what}" for what in self.prober.overlaps]
         broken += [f"probe before the start: {what}" for what in self.prober.off_duty]
+        broken += self.executor.unanswered(self.world.lives[-1].inputs)
         self.engine.twice.clear()
 
     # -- pods

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from probetui.debugger.overrides import ProbeOverrides
+from probetui.drive.executor import Executor, FactReporter
 from probetui.drive.what_if.session_replay import replay_session
+from probetui.kubelet.effects import Effect
+from probetui.kubelet.prober.worker import Decision, ProbeNow, Worker
 from probetui.record.reader import RecordingFile, read_recording
 from tests.faults.coverage import never_given
 from tests.faults.fates import Fate
@@ -40,6 +45,8 @@ FIRST, SEEDS = 20_000, 700
         pytest.param(300, id="a lease of which the daemon did not tell"),
         pytest.param(100, id="a compressed record whose end was not written"),
         pytest.param(9, id="a flood whose end was told twice"),
+        pytest.param(20005, id="a hook that never answers, and one that raises"),
+        pytest.param(20011, id="a probe that never answers, and two that raise"),
     ],
 )
 def test_a_world_of_faults_breaks_no_rule(seed: int) -> None:
@@ -131,6 +138,37 @@ def test_a_world_of_few_faults_has_a_record_that_replays(tmp_path: Path) -> None
     assert list(replay_session(RecordingFile(path)).journal) == list(life.journal)
 
 
+def test_an_effect_without_an_answer_breaks_a_rule(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def execute(self: Executor, effect: Effect, report: FactReporter) -> None:
+        with suppress(LookupError):
+            await self._execute(effect, report)
+
+    monkeypatch.setattr(Executor, "execute", execute)
+
+    assert any("is answered by []" in broken for broken in judged(20_011).broken)
+
+
+def test_a_pause_that_holds_nothing_breaks_a_rule(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ProbeOverrides, "pause", lambda _overrides: None)
+
+    assert any("during a pause" in broken for broken in judged(20_011).broken)
+
+
+def test_a_probe_of_an_instance_that_has_ended_breaks_a_rule(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def pass_gates(worker: Worker, *_args: object) -> tuple[Decision, None]:
+        return ProbeNow(worker.container_id), None
+
+    monkeypatch.setattr(Worker, "_pass_gates", pass_gates)
+
+    assert any("after its end" in broken for broken in judged(20_011).broken)
+
+
 def test_a_report_says_which_causes_were_given() -> None:
     counts = judged(7, reports=True).counts
 
@@ -153,3 +191,5 @@ def test_no_rule_is_broken_in_many_worlds_and_every_call_meets_every_fate() -> N
     met = {fate for fate in Fate if counts[f"create_container: {fate}"]}
     assert met == set(Fate)
     assert counts["we are killed"] > 0 < counts["daemon restarts"]
+    assert counts["probe never answers"] > 0 < counts["hook never answers"]
+    assert counts["probe raises"] > 0 < counts["hook raises"]

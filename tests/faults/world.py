@@ -50,7 +50,7 @@ from tests.fakes import (
     Run,
     _Timer,
 )
-from tests.faults.fates import Fates
+from tests.faults.fates import Fates, Schedule
 from tests.faults.log_files import LogFile
 
 S = TypeVar("S", RuntimeContainerStatus, SandboxStatus)
@@ -351,18 +351,64 @@ class FaultyRuntime(FakeRuntime):
             yield
 
 
+MISHAPS_FROM, MISHAPS_EACH, MISHAPS_AT = 20_000, 3, 1
+"""From this seed on one of so many worlds has mishaps; older ones stay as they are."""
+
+_MISHAPS = {"probe": (0.01, 0.03), "hook": (0.1, 0.1)}
+"""How often one never answers, and how often it raises."""
+
+
+class Mishaps:
+    """What a probe or a hook does only by a bug: it never answers, or raises.
+
+    What is drawn for them is of its own, and changes nothing else of a seed.
+    """
+
+    def __init__(
+        self, seed: int, clock: FakeClock, schedule: Schedule, counts: Counter[str]
+    ) -> None:
+        self._random = Random(f"mishaps {seed}")
+        self._clock = clock
+        self._schedule = schedule
+        self._counts = counts
+        self._happen = seed >= MISHAPS_FROM and seed % MISHAPS_EACH == MISHAPS_AT
+
+    async def strike(self, name: str) -> None:
+        """Return at once, or never, or raise.
+
+        Raises:
+            LookupError: it is what nobody expects.
+        """
+        if not self._happen:
+            return
+        never, raises = _MISHAPS[name]
+        chance = self._random.random()
+        if chance >= never + raises:
+            return
+        what = f"{name} never answers" if chance < never else f"{name} raises"
+        if not self._schedule.allows(what, self._clock.now()):
+            return
+        self._counts[what] += 1
+        if chance < never:
+            await asyncio.get_running_loop().create_future()
+        raise LookupError("nobody expects this")
+
+
 class FaultyProber:
-    """A prober whose probes succeed, fail, err and take too long.
+    """A prober whose probes succeed, fail, err, take too long, and have mishaps.
 
     Attributes:
         overlaps: the probes that were started while they ran.
         off_duty: the probes of a container that had not started, or too early.
     """
 
-    def __init__(self, engine: FakeEngine, random: Random, clock: LoopClock) -> None:
+    def __init__(
+        self, engine: FakeEngine, random: Random, clock: LoopClock, mishaps: Mishaps
+    ) -> None:
         self._engine = engine
         self._random = random
         self._clock = clock
+        self._mishaps = mishaps
         self._running: set[object] = set()
         self.overlaps: list[str] = []
         self.off_duty: list[str] = []
@@ -379,6 +425,7 @@ class FaultyProber:
         takes = timedelta(seconds=self._random.choice((0, 0, 0.01, 0.5, 1, 7)))
         try:
             await clock.sleep_until(started_at + takes)
+            await self._mishaps.strike("probe")
         finally:
             self._running.discard(effect.key)
         return ProbeOutcome((self._attempt(container, takes),), started_at, takes)
@@ -402,15 +449,17 @@ def _is_on_duty(container: FakeContainer, effect: RunProbe, clock: LoopClock) ->
 
 
 class FaultyHooks:
-    """Hooks that succeed, fail, and take too long."""
+    """Hooks that succeed, fail, take too long, and have mishaps."""
 
-    def __init__(self, clock: FakeClock, random: Random) -> None:
+    def __init__(self, clock: FakeClock, random: Random, mishaps: Mishaps) -> None:
         self._clock = clock
         self._random = random
+        self._mishaps = mishaps
 
     async def run(self, operation: RunHook) -> HookResult:
         takes = timedelta(seconds=self._random.choice((0, 0.2, 3, 40)))
         await self._clock.sleep_until(self._clock.now() + takes)
+        await self._mishaps.strike("hook")
         fails = self._random.random() < 0.2  # one in five
         return HookResult("bye", "exited with 1" if fails else None)
 
