@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
@@ -253,7 +253,9 @@ def test_a_scraped_session_has_the_kills_of_its_own_record(tmp_path: Path) -> No
     for killed_at, (earliest, latest) in zip(kills, bounds, strict=True):
         assert earliest is not None
         assert latest is not None
-        assert earliest <= killed_at <= latest
+        # A session writes a kill down before its counters have it, on a busy machine
+        # long before: a sample between the two is of a container that is not killed.
+        assert earliest - timedelta(seconds=1) <= killed_at <= latest
 
 
 def stops_of(record: Path) -> list[ContainerEntry]:
