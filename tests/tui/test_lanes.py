@@ -11,13 +11,21 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from probetui.analysis.lanes import LaneAxis, Lanes
 from probetui.engine.snapshot import Snapshot
 from probetui.kubelet.journal import NoteEntry
+from probetui.presentation.lanes import (
+    ASCII_LANES,
+    UNICODE_LANES,
+    LaneMarks,
+    lane_line,
+)
 from probetui.tui.app import ProbetuiApp
 from probetui.tui.host_services import HostServices
 from probetui.tui.options import ScreenOptions
 from probetui.tui.panes.container_table import ContainerTable
-from probetui.tui.styled_text import StyledLine
+from probetui.tui.panes.lane_view import styled_lane
+from probetui.tui.styled_text import StyledLine, styled_line
 from tests.tui.app_harness import (
     an_app,
     an_app_of_cards,
@@ -310,6 +318,31 @@ async def test_why_is_not_cut_beside_empty_rows() -> None:
         text = screen_text(pilot.app)
 
         assert "the kubelet has not come to it" in text
+
+
+@pytest.mark.parametrize("cursor", [None, 0, 30, 99], ids=str)
+@pytest.mark.parametrize("also", ["", "cursor"], ids=["a row", "the chosen row"])
+@pytest.mark.parametrize(
+    "marks", [UNICODE_LANES, ASCII_LANES], ids=["unicode", "ascii"]
+)
+def test_a_lane_of_a_row_looks_as_its_spans_do(
+    marks: LaneMarks, also: str, cursor: int | None
+) -> None:
+    snapshot = steady()
+    lanes, (pod,) = Lanes(), snapshot.pods
+    lanes.add_entries(snapshot.entries)
+    axis = LaneAxis.around(snapshot.taken_at, 2, 60)
+    cells = lanes.cells(axis, snapshot, pod, pod.containers[0]).container
+    spans = styled_line(lane_line(cells, marks, cursor), also)
+
+    drawn = styled_lane(cells, marks, cursor, also)
+
+    looks = [
+        [(character, look) for text, look in line for character in text]
+        for line in (drawn, spans)
+    ]
+    assert looks[0] == looks[1]
+    assert len(drawn) > 3
 
 
 async def why_of(snapshot: Snapshot, size: tuple[int, int], *keys: str) -> list[str]:

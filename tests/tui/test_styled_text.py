@@ -157,3 +157,13 @@ def test_widths_are_those_of_the_terminal(text: str) -> None:
     safe = one_line(text)
 
     assert cells(a_line(safe)) == cell_len(safe)
+
+
+def test_every_character_has_the_width_that_rich_gives_it() -> None:
+    characters = [chr(code) for code in range(0x3100) if chr(code).isprintable()]
+
+    assert [
+        character
+        for character in characters
+        if cells(a_line(character)) != cell_len(character)
+    ] == []
