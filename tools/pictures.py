@@ -31,7 +31,7 @@ from probetui.kubelet_rules import DEFAULT_VERSION
 from probetui.manifest.load import load_manifests
 from probetui.manifest.yaml.parser import SourceFile
 from probetui.tui.app import ProbetuiApp
-from probetui.tui.asciicast import CastHeader, cast_lines, frame_of
+from probetui.tui.asciicast import CastHeader, cast_lines, frame_of, painted
 from probetui.tui.host_services import CurrentLesson, HostServices
 from probetui.tui.options import ScreenOptions
 from probetui.tui.themes import LIGHT, OWN_THEMES
@@ -64,7 +64,6 @@ class Cast(NamedTuple):
 
 
 FRAMES_PER_SECOND = 2
-_FRAME_SECONDS = 0.05
 DEMO = "demo"
 DEMO_POSTER = 13
 SHORT = (120, 30)
@@ -170,14 +169,9 @@ async def frames_of(cast: Cast) -> AsyncIterator[ProbetuiApp]:
     session.run_for(timedelta(seconds=cast.begin) + length / 2)
     keys = dict(cast.keys)
     async with app.run_test(size=cast.size) as pilot:
-        # The first screen is drawn before what comes with the subscription.
-        shown = None
-        while shown != (shown := app.export_screenshot()):
-            await pilot.pause(_FRAME_SECONDS)
         for number in range(int((cast.end - cast.begin) * FRAMES_PER_SECOND)):
             await pilot.press(*keys.pop(cast.begin + number / FRAMES_PER_SECOND, ()))
-            # Panes that get other heights are laid out with the next of 60 frames.
-            await pilot.pause(_FRAME_SECONDS)
+            await painted(pilot)
             yield app
             session.run_for(length)
 

@@ -69,12 +69,12 @@ async def frames_of(
     """
     async with app.run_test(size=size) as pilot:
         for _ in range(count):
-            await _painted(pilot)
+            await painted(pilot)
             yield frame_of(app)
             advance()
 
 
-async def _painted(pilot: Pilot[Any]) -> None:
+async def painted(pilot: Pilot[Any]) -> None:
     """Wait until nothing is left to lay out or to paint.
 
     `Pilot.pause` waits until the process is idle, as which it takes one that a busy
