@@ -29,6 +29,7 @@ class LogFile(ABC):
 
     Attributes:
         emptied: the numbers of the lines before which it was emptied.
+        removed: those of the lines after a file that was removed.
         has_lost: some of its first lines are no more.
     """
 
@@ -39,6 +40,7 @@ class LogFile(ABC):
         self._container = container
         self._engine = engine
         self.emptied: set[int] = set()
+        self.removed: set[int] = set()
         self.has_lost = False
 
     @abstractmethod
@@ -77,7 +79,8 @@ class CriLog(LogFile):
     ) -> None:
         super().__init__(path, container, engine)
         self._random = random
-        self._set_aside = 0
+        self._ends: list[int] = []
+        """The number of the line after each file that was set aside."""
         path.touch()
 
     def print(self, numbers: range, at: datetime) -> None:
@@ -98,14 +101,16 @@ class CriLog(LogFile):
         older = sorted(list_rotated(self._path))
         for path in older[: max(0, len(older) - MOST_SET_ASIDE + 1)]:
             path.unlink()
+            number = int(path.name.removeprefix(f"{self._path.name}.").split(".")[0])
+            self.removed.add(self._ends[number])
             self.has_lost = True
         for path in list_rotated(self._path):
             if path.suffix != ".gz":
                 packed = gzip.compress(path.read_bytes(), compresslevel=1)
                 path.with_name(f"{path.name}.gz").write_bytes(packed)
                 path.unlink()
-        self._set_aside += 1
-        self._path.rename(f"{self._path}.{self._set_aside:09}")
+        self._path.rename(f"{self._path}.{len(self._ends):09}")
+        self._ends.append(len(self._container.lines))
         self._path.touch()
 
     async def follow(self, tail: int, *, follow: bool) -> AsyncGenerator[LogLine]:

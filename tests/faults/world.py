@@ -608,7 +608,10 @@ class Talk:
             # Of a log that is emptied nobody knows what it had.
             is_emptied = file is not None and after in file.emptied
             is_lost = after != before + 1
-            if after <= before or (is_said is not is_lost and not is_emptied):
+            # Once a file is removed nobody knows whether there was another after it.
+            may_be_lost = is_lost or (file is not None and after in file.removed)
+            is_so = may_be_lost if is_said else not is_lost
+            if after <= before or not (is_so or is_emptied):
                 self.broken.append(f"{name}: {after} comes after {before}, {is_said}")
         if len(numbers) > LINES_KEPT:
             self.broken.append(f"{name}: {len(numbers)} lines are kept")

@@ -120,7 +120,7 @@ class LogTail:
         self._schedule_notice()
 
     def skip(self) -> None:
-        """Record that lines are missing before the next one."""
+        """Record that lines may be missing before the next one."""
         self._skips.append(self._dropped + len(self._lines))
 
     def finish(self, state: LogState, problem: str = "") -> None:
@@ -223,7 +223,7 @@ def _as_bytes(text: str) -> bytes:
 
 
 class _Seam:
-    """Where a log that is opened again goes on, and whether lines are missing there.
+    """Where a log that is opened again goes on; lines may be missing there.
 
     Args:
         tail: takes the lines.

@@ -224,7 +224,7 @@ class LogLine(Value, frozen=True):
     """One line that a container printed.
 
     `at` is None where the runtime does not keep it. A byte that is not UTF-8 is a lone
-    surrogate. `is_after_gap`: where a log is followed, lines before it are lost.
+    surrogate. `is_after_gap`: lines before it may have been lost before they were read.
     """
 
     at: Instant | None

@@ -595,7 +595,7 @@ class FindingRecord(PodFields, frozen=True, kw_only=True, tag="finding"):
 class LogLineRecord(Struct, frozen=True):
     """One line that a container printed; `at` is null where the runtime keeps none.
 
-    Before a line with `after_gap` others are lost.
+    Before a line with `after_gap` others may be lost.
     """
 
     at: Instant | None

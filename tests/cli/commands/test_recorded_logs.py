@@ -73,6 +73,22 @@ def test_what_an_instance_printed_last_is_printed_and_said_to_be_no_more(
     )
 
 
+def test_where_lines_may_be_missing_it_is_said_before_the_next_one(
+    record: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = Path(record)
+    text = path.read_text(encoding="utf-8")
+    known = '"text":"FATAL: no database"'
+    assert known in text
+    path.write_text(text.replace(known, f'{known},"after_gap":true'), encoding="utf-8")
+
+    status = run(["logs", record, "evidence/app"])
+
+    captured = capfd.readouterr()
+    assert (status, captured.out) == (0, PRINTED)
+    assert captured.err.count("warning: lines may be missing here") == 1
+
+
 @pytest.mark.parametrize(
     ("words", "status", "problem"),
     [

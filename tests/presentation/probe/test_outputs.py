@@ -68,7 +68,7 @@ def test_a_line_of_standard_error_has_a_mark() -> None:
 def test_a_line_after_a_gap_is_marked() -> None:
     line = log_cells(LogLine(None, "on"), VIEW, is_after_skip=True)
 
-    assert text_of(line) == "(lines are missing) on"
+    assert text_of(line) == "(lines may be missing) on"
 
 
 def test_escape_sequences_in_output_are_shown_and_not_obeyed() -> None:

@@ -50,7 +50,7 @@ def print_log_line(line: LogLine, since: datetime | None, *, shows_time: bool) -
     if since is None or (line.at is not None and line.at >= since):
         if line.is_after_gap:
             print_notice(
-                "warning", "lines are missing here, gone before they were read"
+                "warning", "lines may be missing here, gone before they were read"
             )
         stamp = f"{format_rfc3339(line.at)} " if shows_time and line.at else ""
         print_output(f"{stamp}{line.text}\n".encode(errors=_AS_READ))

@@ -17,7 +17,7 @@ from probetui.presentation.text.view import View
 STAMP = 11
 """The width, in cells, of the time before a line, if the runtime reports it."""
 
-_SKIPPED = "(lines are missing) "
+_SKIPPED = "(lines may be missing) "
 
 
 def log_cells(printed: LogLine, view: View, *, is_after_skip: bool = False) -> Line:

@@ -317,7 +317,10 @@ class _LogReader:
         return self._join(ended)
 
     def _lose(self) -> list[LogLine]:
-        """Return what has begun; lines are missing after it."""
+        """Return what has begun; lines may be missing after it.
+
+        What has been removed has no name any more: whether it was read is not known.
+        """
         torn, self._rest = self._rest, b""
         lines = self._join([torn] if torn else [])
         lines += self._marked(self._joiner.rest())

@@ -211,7 +211,7 @@ class _OutputReader:
         )
 
     def _lose(self) -> list[LogLine]:
-        """Return the line that is not read to its end; lines are missing after it."""
+        """Return the line that is not read to its end; after it some may be missing."""
         begun = self.rest() if self._rest else []
         self._is_after_gap = True
         return begun
