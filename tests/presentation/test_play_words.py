@@ -196,6 +196,24 @@ class TestQueue:
         assert "demo/liveness" in line
         assert line.endswith("liveness  exec cat /tmp/healthy")
 
+    @pytest.mark.parametrize(
+        ("milliseconds", "words"),
+        [
+            pytest.param(-1500, "now", id="overdue"),
+            pytest.param(0, "now", id="due"),
+            pytest.param(99, "now", id="no tenth of a second away"),
+            pytest.param(100, "+0.1s", id="a tenth away"),
+        ],
+    )
+    def test_what_is_due_within_the_tenth_that_is_shown_comes_now(
+        self, milliseconds: int, words: str
+    ) -> None:
+        at = NOW + timedelta(milliseconds=milliseconds)
+
+        (line,) = queued(upcoming(Upcoming(UpcomingKind.TICK, at, *DEMO_KEY)))
+
+        assert line.split()[1] == words
+
     def test_a_startup_probe_that_has_succeeded_is_done(self) -> None:
         key = DEMO_KEY._replace(probe_type=ProbeType.STARTUP)
         probe = a_probe_snapshot(key, LIVENESS, "s", upcoming_skip=Skip.ON_HOLD)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 
 from msgspec import Struct
 
@@ -42,6 +43,7 @@ _NAME_CELLS, _MOST_NAME_CELLS = 16, 30
 _TYPE_CELLS = 10
 _NO_BACKOFF = "none"
 _SKIP = "skip: "
+_SHORTEST_COUNTDOWN = timedelta(milliseconds=100)
 
 VALUES_AT = 16
 """The column, in cells, of the value after a label."""
@@ -254,11 +256,9 @@ def _events(entries: Iterable[JournalEntry], keys: set[ProbeKey]) -> Iterator[st
 
 
 def _ahead(upcoming: Upcoming, view: View) -> str:
-    return (
-        "now"
-        if upcoming.at <= view.now
-        else f"+{format_countdown(upcoming.at - view.now)}"
-    )
+    left = upcoming.at - view.now
+    # Countdowns are cut to tenths: below one, "+0.0s" would be another word for now.
+    return "now" if left < _SHORTEST_COUNTDOWN else f"+{format_countdown(left)}"
 
 
 def _clock(upcoming: Upcoming, snapshot: Snapshot, view: View) -> str:
