@@ -100,8 +100,8 @@ class _TreeWalk(ABC):
     ) -> None:
         self._folder = path.parent
         self._spared = spared
+        self._levels = [_Level("", _identity(parent), [(path.name, True)])]
         self._current = os.dup(parent)
-        self._levels = [_Level("", _identity(self._current), [(path.name, True)])]
 
     def run(self) -> None:
         """Go through all of it."""

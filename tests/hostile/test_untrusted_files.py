@@ -874,6 +874,15 @@ def test_a_tree_is_given_to_a_group_without_what_has_other_names(
     assert outside.stat().st_gid == os.getegid()
 
 
+def test_a_directory_that_no_group_can_be_given_is_named(
+    root: DirectoryRoot,
+) -> None:
+    with descriptors_left(2), pytest.raises(OSError, match="folder") as refusal:
+        root.give_to_group("folder", os.getegid(), modes=(0, 0))
+
+    assert str(refusal.value) == f"{root.path}/folder: Too many open files"
+
+
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 REFUSED: dict[str, tuple[Callable[[DirectoryRoot], object], int, str]] = {
     "open a directory": (lambda r: r.open_directory("folder/x"), errno.ENOENT, "x"),
