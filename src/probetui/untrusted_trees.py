@@ -352,7 +352,7 @@ def _pin_directory(name: str, parent: int, device: int) -> int:
         return os.open(name, flags, dir_fd=parent)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise NotADirectoryError(errno.ENOTDIR, error.strerror, name) from error
+            raise NotADirectoryError from error
         raise
 
 

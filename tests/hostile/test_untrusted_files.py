@@ -13,6 +13,7 @@ import socket
 import stat
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from probetui.untrusted_files import (
     AN_INPUT,
     FILE_CLAIMS,
     DirectoryRoot,
+    _open_regular,
     child_path,
     create_own_file,
     make_own_directory,
@@ -36,10 +38,12 @@ from probetui.untrusted_files import (
 from probetui.untrusted_trees import (
     DIRECTORY,
     MAX_NAMED,
+    GroupChange,
     TreeRemoval,
     _Level,
     _make_removable,
     _pin_directory,
+    _TreeWalk,
 )
 from tests.hostile.arena import (
     Arena,
@@ -52,6 +56,9 @@ from tests.hostile.arena import (
 FS_IOC_SETFLAGS = 0x40086602
 FS_IMMUTABLE_FL = 0x10
 CAPABILITY_VERSION_3 = 0x20080522
+
+OPENED_DIRECTORY = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY
+"""How a directory is opened where there is no `O_PATH`."""
 
 
 def tree(arena: Arena) -> tuple[DirectoryRoot, Path]:
@@ -93,7 +100,7 @@ def be_without_o_path() -> None:
     Without its capabilities the modes of files hold for it, though it is root's.
     """
     untrusted_trees.IS_LINUX = False
-    untrusted_trees.DIRECTORY = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY
+    untrusted_trees.DIRECTORY = OPENED_DIRECTORY
     header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0)
     if ctypes.CDLL(None, use_errno=True).capset(header, (ctypes.c_uint32 * 6)()):
         raise OSError(ctypes.get_errno(), "capset")
@@ -153,14 +160,87 @@ def test_what_there_is_no_descriptor_for_is_left_and_named(tmp_path: Path) -> No
     assert folder.is_dir()
 
 
+def interrupt(
+    walk: _TreeWalk, at: Path, during: Callable[[], AbstractContextManager[None]]
+) -> None:
+    """Have something happen while a walk reads one directory for the first time."""
+    read = walk._read
+
+    def interrupted(level: _Level) -> list[tuple[str, bool]]:
+        if walk._path("") != at:
+            return read(level)
+        walk._read = read  # type: ignore[method-assign]  # it happens once
+        with during():
+            return read(level)
+
+    walk._read = interrupted  # type: ignore[method-assign]  # somebody else's timing
+
+
+def test_a_directory_that_cannot_be_read_is_left_and_named(tmp_path: Path) -> None:
+    folder = tmp_path / "tree"
+    (folder / "unread/file").mkdir(parents=True)
+    removal = RefilledTree(folder, 0)
+    interrupt(removal, folder / "unread", lambda: descriptors_left(0))
+
+    with pytest.raises(IncompleteRemovalError) as refusal:
+        removal.run()
+
+    assert str(refusal.value) == f"not removed: {folder}/unread: Too many open files"
+    assert (folder / "unread/file").is_dir()
+
+
+def test_removal_does_not_follow_a_directory_that_is_moved_elsewhere(
+    tmp_path: Path,
+) -> None:
+    folder, other = tmp_path / "tree", tmp_path / "other"
+    (folder / "a/b/c").mkdir(parents=True)
+    (other / "kept").mkdir(parents=True)
+
+    @contextlib.contextmanager
+    def moved() -> Iterator[None]:
+        (folder / "a/b").rename(other / "b")
+        yield
+
+    removal = RefilledTree(folder, 0)
+    interrupt(removal, folder / "a/b/c", moved)
+    with pytest.raises(IncompleteRemovalError) as refusal:
+        removal.run()
+
+    assert str(refusal.value) == f"not removed: {folder}/a/b: it was moved meanwhile"
+    assert sorted(os.listdir(other)) == ["b", "kept"]
+
+
+@pytest.mark.parametrize("read", ["tree", "tree/a"])
+def test_what_somebody_else_removes_meanwhile_counts_as_removed(
+    tmp_path: Path, read: str
+) -> None:
+    folder = tmp_path / "tree"
+    (folder / "a/b").mkdir(parents=True)
+    (folder / "file").touch()
+
+    @contextlib.contextmanager
+    def gone() -> Iterator[None]:
+        yield
+        (folder / "a/b").rmdir()
+        (folder / "a").rmdir()
+        (folder / "file").unlink(missing_ok=True)
+
+    removal = RefilledTree(folder, 0)
+    interrupt(removal, tmp_path / read, gone)
+    removal.run()
+
+    assert list(tmp_path.iterdir()) == []
+
+
 @isolated
 def test_without_o_path_a_directory_is_opened_to_its_owner_if_that_is_us(
     arena: Arena,
 ) -> None:
     folder = arena.work / "tree"
-    for name in ("ours/deep", "theirs", "mounted"):
+    for name in ("ours/deep", "theirs", "mounted", "open"):
         (folder / name).mkdir(parents=True)
     mount_tmpfs(folder / "mounted")
+    mount_tmpfs(folder / "open")
     os.chown(folder / "theirs", 4711, 4711)  # noqa: TID251  # in the arena
     for name in ("ours/deep", "ours", "theirs", "mounted"):
         (folder / name).chmod(0)
@@ -173,10 +253,13 @@ def test_without_o_path_a_directory_is_opened_to_its_owner_if_that_is_us(
     with pytest.raises(IncompleteRemovalError) as refusal:
         removal.run()
 
-    left = {folder / "theirs", folder / "mounted"}
-    assert set(refusal.value.left) == {(path, "Permission denied") for path in left}
-    assert set(folder.iterdir()) == left
-    assert {mode_of(path) for path in left} == {0}
+    closed = {folder / "theirs", folder / "mounted"}
+    assert set(refusal.value.left) == {
+        *((path, "Permission denied") for path in closed),
+        (folder / "open", "it is another file system"),
+    }
+    assert set(folder.iterdir()) == {*closed, folder / "open"}
+    assert {mode_of(path) for path in closed} == {0}
 
 
 class Meanwhile:
@@ -541,10 +624,17 @@ def a_link(path: Path) -> None:
     path.symlink_to("/proc/kmsg")
 
 
-@pytest.fixture(params=["with O_PATH", "without"])
-def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Open files as on Linux, and as where they cannot be looked at unopened."""
-    monkeypatch.setattr(untrusted_files, "IS_LINUX", request.param == "with O_PATH")
+@pytest.fixture(params=["with O_PATH", "without", "without /proc"])
+def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Be on Linux, and where files cannot be looked at unopened; return which it is."""
+    if request.param == "without":
+        for module in (untrusted_files, untrusted_trees):
+            monkeypatch.setattr(module, "IS_LINUX", False)
+            monkeypatch.setattr(module, "DIRECTORY", OPENED_DIRECTORY)
+            monkeypatch.setattr(module, "PINNED", os.O_RDONLY | os.O_CLOEXEC)
+    elif request.param == "without /proc":
+        monkeypatch.setattr(untrusted_files, "OPEN_DESCRIPTORS", "/nowhere")
+    return str(request.param)
 
 
 SPECIAL = [
@@ -587,6 +677,34 @@ def test_a_file_that_a_user_names_must_be_regular_too(
 
     assert refusal.value.filename == str(tmp_path / "link")
     assert refusal.value.errno == errno.EINVAL
+
+
+def test_what_takes_the_place_of_a_file_after_the_look_at_it_is_not_read(
+    root: DirectoryRoot, system: str
+) -> None:
+    path = root.path / "folder/file"
+    parent = root.open_directory("folder")
+
+    def swap() -> None:
+        path.unlink()
+        os.mkfifo(path)
+
+    swapped: Any = Meanwhile(parent, swap, use=2)
+
+    def read() -> bytes:
+        descriptor = _open_regular(
+            "file", swapped, os.O_RDONLY, path, follows_links=False
+        )
+        with os.fdopen(descriptor, "rb") as file:
+            return file.read()
+
+    if system == "with O_PATH":  # what was looked at is what is opened
+        assert read() == b"0123456789"
+    else:
+        with pytest.raises(OSError, match="it is a FIFO, not a regular") as refusal:
+            read()
+        assert refusal.value.filename == str(path)
+    os.close(parent)
 
 
 @pytest.mark.usefixtures("system")
@@ -641,7 +759,13 @@ def test_a_file_is_replaced_and_not_written_through(arena: Arena) -> None:
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Iterator[DirectoryRoot]:
+def root(linux_root: DirectoryRoot, system: str) -> DirectoryRoot:
+    """Return a root as `linux_root` does, on each kind of system."""
+    return linux_root
+
+
+@pytest.fixture
+def linux_root(tmp_path: Path) -> Iterator[DirectoryRoot]:
     """Return a root with one of each, under an umask; no descriptor may be left."""
     (tmp_path / "folder/empty").mkdir(parents=True)
     (tmp_path / "folder/file").write_bytes(b"0123456789")
@@ -661,7 +785,6 @@ def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-@pytest.mark.usefixtures("system")
 def test_a_regular_file_is_opened_for_what_is_asked(root: DirectoryRoot) -> None:
     path = root.path / "folder/file"
 
@@ -689,7 +812,6 @@ def test_a_file_that_is_made_has_exactly_its_mode(root: DirectoryRoot) -> None:
     assert (root.path / "folder/full").read_bytes() == b"content"
 
 
-@pytest.mark.usefixtures("system")
 def test_a_file_with_two_names_is_read_and_not_written(root: DirectoryRoot) -> None:
     os.link(root.path / "folder/file", root.path / "folder/other")
 
@@ -849,8 +971,9 @@ def test_only_a_directory_that_is_closed_is_opened_to_its_owner(
 
 
 def test_a_tree_is_given_to_a_group_without_what_has_other_names(
-    root: DirectoryRoot, monkeypatch: pytest.MonkeyPatch
+    linux_root: DirectoryRoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    root = linux_root
     monkeypatch.setattr(untrusted_trees, "_BATCH", 2)
     group = 4711 if os.geteuid() == 0 else os.getegid()
     outside = root.path / "folder/file"
@@ -874,13 +997,35 @@ def test_a_tree_is_given_to_a_group_without_what_has_other_names(
     assert outside.stat().st_gid == os.getegid()
 
 
+def test_a_group_gets_what_is_still_there(linux_root: DirectoryRoot) -> None:
+    tree = linux_root.path / "tree"
+    (tree / "a").mkdir(parents=True)
+    for name in ("file", "gone"):
+        (tree / name).touch(0o600)
+
+    @contextlib.contextmanager
+    def gone() -> Iterator[None]:
+        yield
+        (tree / "a").rmdir()
+        (tree / "gone").unlink()
+
+    parent = linux_root.open_directory()
+    change = GroupChange(parent, tree, os.getegid(), (0o060, 0o070))
+    os.close(parent)
+    interrupt(change, tree, gone)
+    change.run()
+
+    assert linux_root.names("tree") == ["file"]
+    assert mode_of(tree / "file") == 0o660
+
+
 def test_a_directory_that_no_group_can_be_given_is_named(
-    root: DirectoryRoot,
+    linux_root: DirectoryRoot,
 ) -> None:
     with descriptors_left(2), pytest.raises(OSError, match="folder") as refusal:
-        root.give_to_group("folder", os.getegid(), modes=(0, 0))
+        linux_root.give_to_group("folder", os.getegid(), modes=(0, 0))
 
-    assert str(refusal.value) == f"{root.path}/folder: Too many open files"
+    assert str(refusal.value) == f"{linux_root.path}/folder: Too many open files"
 
 
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
