@@ -97,17 +97,23 @@ def header_texts(
         pytest.param(
             7,
             " probetui  docker   [LIVE 1x]",
-            "  1 ready  1 failing  1 down  2 starting ",
-            id="without the clock",
+            "  1 ok  1 fail  1 down  2 wait  08:21:07 ",
+            id="shorter words",
         ),
         pytest.param(
             8,
             " probetui   [LIVE 1x]",
-            "  1 ready  1 failing  1 down  2 starting ",
+            "  1 ok  1 fail  1 down  2 wait  08:21:07 ",
             id="tiny",
         ),
         pytest.param(
-            9, " [LIVE 1x]", "  1 ready  1 failing  1 down  2 starting ", id="least"
+            9,
+            " [LIVE 1x]",
+            "  1 ok  1 fail  1 down  2 wait  08:21:07 ",
+            id="without a name",
+        ),
+        pytest.param(
+            10, " [LIVE 1x]", "  1 ok  1 fail  1 down  2 wait ", id="without the clock"
         ),
     ],
 )
@@ -150,6 +156,22 @@ def test_states_and_the_clock_are_there_at_80_columns() -> None:
     )
 
     assert all(word in first for word in ("1 ready", "1 failing", "1 down", "08:21:07"))
+
+
+def test_a_pause_at_80_columns_takes_letters_of_the_states_and_moves_nothing() -> None:
+    running = a_snapshot(demo(), shop())
+    (live, states), (paused, short) = (
+        next(
+            sides
+            for level in range(LEVELS)
+            if len("".join(sides := header_texts(level, snapshot))) <= 80
+        )
+        for snapshot in (running, replace(running, is_paused=True))
+    )
+
+    assert live.index("[LIVE 1x]") == paused.index("[PROBES PAUSED]")
+    assert states == "  1 ready  1 failing  1 down  2 starting  08:21:07 "
+    assert short == "  1 ok  1 fail  1 down  2 wait  08:21:07 "
 
 
 @pytest.mark.parametrize(

@@ -52,8 +52,8 @@ ISOLATION_MARK, SHORT_ISOLATION_MARK = " (not isolated)", "!"
 SHORT = 4
 """The first level with short words and without the runtime's version."""
 
-_WITHOUT_RESTARTS, _WITHOUT_PODS, _FOLDED, _WITHOUT_CLOCK = 3, 5, 6, 7
-_TINY, _LEAST = 8, 9
+_WITHOUT_RESTARTS, _WITHOUT_PODS, _FOLDED, _IN_SHORT_WORDS = 3, 5, 6, 7
+_TINY, _LEAST, _WITHOUT_CLOCK = 8, 9, 10
 
 
 class SessionInfo(Struct, frozen=True):
@@ -149,7 +149,7 @@ def lateness_mark(snapshot: Snapshot) -> Line:
     return line(Span(late, Role.WARNING))
 
 
-LEVELS = 10
+LEVELS = 11
 """The number of levels of the header, from the longest to the shortest."""
 
 
@@ -202,6 +202,9 @@ _STATES = {
 }
 """The words of a state and of several where room is short, empty for no word."""
 
+_SHORT_WORDS = {"ready": "ok", "failing": "fail", "starting": "wait"}
+"""Shorter words of several, where that keeps everything else in its place."""
+
 _IMAGE_REASONS = IMAGE_REASONS | {"ErrImageNeverPull", "InvalidImageName"}
 _HEALTHS = {
     Health.KILLED: "stopping",
@@ -250,11 +253,13 @@ def count_pod(pod: PodSnapshot) -> Counts:
     )
 
 
-def _states(counts: Counts, *, is_folded: bool) -> Iterator[Span]:
+def _states(counts: Counts, level: int) -> Iterator[Span]:
     """Yield how many containers are in each state: `  4 ready`, `  1 failing`."""
     shown: dict[str, tuple[int, Role]] = {}
     for name, (word, role, folded) in _STATES.items():
-        key, count = folded if is_folded else word, getattr(counts, name)
+        key, count = folded if level >= _FOLDED else word, getattr(counts, name)
+        if level >= _IN_SHORT_WORDS:
+            key = _SHORT_WORDS.get(key, key)
         before, role_before = shown.get(key, (0, role))
         if count and key:
             shown[key] = before + count, role_before
@@ -325,7 +330,7 @@ def header(
         line(
             Span(counts.chosen, Role.ACCENT),
             f"  {speed.rstrip()}" if speed else "",
-            *_states(counts, is_folded=level >= _FOLDED),
+            *_states(counts, level),
             muted(restarts),
             muted(f"   rec {view.safe(about.record)}" if has_record else ""),
             *(past or line(clock)),
