@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -302,20 +302,23 @@ def _contents(file: BufferedReader, most_bytes: int) -> Iterator[bytes]:
     beginning = file.read(_READ_BYTES)
     rest = iter(partial(file.read, _READ_BYTES), b"")
     if beginning and beginning[: len(_MAGIC)] == _MAGIC[: len(beginning)]:
-        # What is behind a damaged member is searched for from its beginning.
-        parts = islice(rest, most_bytes // _READ_BYTES + 1)
-        yield from _unpacked(b"".join([beginning, *parts]))
+        unpack: Callable[[bytes], Iterator[bytes]] = _unpacked
     elif is_report_beginning(beginning):
-        # Late: few records come as reports.
-        from probetui.record.packed_lines import unpack_rows  # noqa: PLC0415
-        from probetui.record.report_file import packed_rows  # noqa: PLC0415
-
-        parts = islice(rest, most_bytes // _READ_BYTES + 1)
-        page = b"".join([beginning, *parts])
-        yield from unpack_rows(map(_row, _split_lines(packed_rows(page), _ROW_BYTES)))
+        unpack = _unpacked_report
     else:
         yield beginning
         yield from rest
+        return
+    # What is behind a damaged member is searched for from its beginning.
+    yield from unpack(b"".join([beginning, *islice(rest, most_bytes // _READ_BYTES)]))
+
+
+def _unpacked_report(page: bytes) -> Iterator[bytes]:
+    # Late: few records come as reports.
+    from probetui.record.packed_lines import unpack_rows  # noqa: PLC0415
+    from probetui.record.report_file import packed_rows  # noqa: PLC0415
+
+    yield from unpack_rows(map(_row, _split_lines(packed_rows(page), _ROW_BYTES)))
 
 
 def _row(line: bytes | None) -> bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from msgspec import Struct, field
@@ -68,8 +68,10 @@ class InputEncoder:
             encoded["changed"] = changed
         seen = [
             None
-            if uid in changed or pod.seen_at in {None, before[uid].seen_at}
-            else _offset(pod.seen_at, item.started_at)
+            if uid in changed
+            or pod.seen_at is None
+            or pod.seen_at == before[uid].seen_at
+            else (pod.seen_at - item.started_at) // _MICROSECOND
             for uid, pod in pods.items()
         ]
         if any(offset is not None for offset in seen):
@@ -132,10 +134,6 @@ def _is_same(pod: RuntimePodStatus, before: RuntimePodStatus | None) -> bool:
     if before is None or (pod.seen_at is None) != (before.seen_at is None):
         return False
     return replace(pod, seen_at=before.seen_at) == before
-
-
-def _offset(seen_at: datetime | None, started_at: datetime) -> int | None:
-    return None if seen_at is None else (seen_at - started_at) // _MICROSECOND
 
 
 # -- secrets

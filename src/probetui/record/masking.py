@@ -183,10 +183,9 @@ def _base64_forms(data: bytes) -> Iterator[str]:
     Where it begins at the second or third of three bytes, its first characters hold
     bits of what comes before, as its last ones may of what comes after.
     """
-    for offset in range(3):
+    for offset, first in enumerate((0, 2, 3)):
         whole = base64.b64encode(bytes(offset) + data)
-        bits_before, bits = 8 * offset, 8 * (offset + len(data))
-        form = whole[-(-bits_before // 6) : bits // 6]
+        form = whole[first : 8 * (offset + len(data)) // 6]
         if len(form) >= _SHORTEST:
             text = form.decode()
             yield text
@@ -212,7 +211,7 @@ def find_object_secrets(objects: Iterable[ConfigObject]) -> Iterator[str]:
     for config_object in objects:
         if isinstance(config_object, Secret):
             for value in config_object.data.values():
-                text = value.decode("utf-8", "surrogateescape")
+                text = value.decode(errors="surrogateescape")
                 yield text
                 yield from text.splitlines()
             if is_pull_secret(config_object):
