@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from msgspec.structs import replace
 
 from probetui.debugger.commands import PauseProbes
-from probetui.engine.inputs import AddPod, Input, SetObjects
+from probetui.engine.inputs import AddPod, Input, SetObjects, SetPods
 from probetui.k8s.pod import EnvVar
 from probetui.k8s.probe import ExecAction, HTTPGetAction, HTTPHeader
 from probetui.k8s.runtime import RuntimePodStatus
-from probetui.k8s.volume import Secret
+from probetui.k8s.volume import ConfigMap, Secret
 from probetui.kubelet.facts import OperationFinished, ProbeFinished, Relisted
 from probetui.kubelet.images.keyring import Keyring
 from probetui.kubelet.journal import NoteEntry
@@ -24,6 +24,7 @@ from probetui.record.codec import encode_text
 from probetui.record.format import RecordContext, mask_json
 from probetui.record.inputs import InputDecoder, InputEncoder
 from probetui.record.masking import Mask
+from probetui.record.values import format_timestamp
 from probetui.record.writer import Recorder, RecordWriter
 from tests.builders import START, a_container, a_pod, a_probe, at
 from tests.kubelet.images.test_keyring import pull_secret
@@ -108,30 +109,62 @@ def test_a_pod_that_did_not_change_is_the_same_object() -> None:
     assert first.pods[0] is second.pods[0]
 
 
-def test_secrets_are_masked_wherever_an_input_has_them() -> None:
-    request = HTTPGetAction(80, http_headers=(HTTPHeader("Cookie", "hunter22"),))
+def inputs_with(secret: str) -> list[Input]:
+    """Return inputs that have a secret wherever they can have one, and other texts."""
+    request = HTTPGetAction(80, http_headers=(HTTPHeader("Cookie", secret),))
     app = a_container(
-        env=(EnvVar("API_TOKEN", "hunter22"), EnvVar("MODE", "plain")),
+        env=(EnvVar("API_TOKEN", secret), EnvVar("MODE", "plain")),
         liveness_probe=a_probe(handler=request),
-        startup_probe=a_probe(handler=ExecAction(("login", "--with=hunter22"))),
-        readiness_probe=a_probe(handler=HTTPGetAction(80, "/?key=hunter22")),
-        command=("serve", "hunter22"),
-        args=("hunter22",),
-        post_start=ExecAction(("tell", "hunter22")),
+        startup_probe=a_probe(handler=ExecAction(("login", f"--with={secret}"))),
+        readiness_probe=a_probe(handler=HTTPGetAction(80, f"/?key={secret}")),
+        command=("serve", secret),
+        args=(secret,),
+        post_start=ExecAction(("tell", secret)),
         pre_stop=request,
     )
-    encoder = InputEncoder(Mask(["hunter22"]))
-    items: list[Input] = [
-        AddPod(a_pod(app)),
-        SetObjects((Secret("s", data={"a": b"hunter22"}),)),
-        OperationFinished(1, "printed hunter22"),
+    pod = a_pod(app, annotations={"db": f"postgres://me:{secret}@db/app", "a": "b"})
+    headers = (
+        HTTPHeader("set-cookie", secret),
+        HTTPHeader("x-echo", f"Bearer {secret}"),
+        HTTPHeader("location", f"/x?api_key={secret}"),
+        HTTPHeader("server", "nginx"),
+    )
+    answer = HTTPAnswer(302, headers, redirects=("/login", f"/in?as={secret}"))
+    attempt = Attempt(ProbeResult.FAILURE, http=answer)
+    return [
+        AddPod(pod),
+        SetPods((pod, a_pod())),
+        SetObjects((ConfigMap("c", data={"a": "b"}),)),
+        SetObjects((Secret("s", data={"a": secret.encode(), "b": secret.encode()}),)),
+        OperationFinished(1, f"printed {secret}"),
+        OperationFinished(2, None),
+        ProbeFinished(3, ProbeOutcome((attempt, Attempt(ProbeResult.SUCCESS)), START)),
+        PauseProbes(),
     ]
 
-    spelled = written([encoder.encode(item) for item in items])
 
-    assert "hunter22" not in spelled
-    assert "aHVudGVyMjI=" not in spelled
-    assert "plain" in spelled
+def test_an_input_is_masked_and_otherwise_the_same() -> None:
+    mask = Mask(["hunter22"])
+    encoder, decoder = InputEncoder(mask), InputDecoder()
+
+    encoded = [
+        mask_json(encoder.encode(item), mask) for item in inputs_with("hunter22")
+    ]
+
+    assert [decoder.decode(through_a_line(json)) for json in encoded] == inputs_with(
+        "***"
+    )
+
+
+def test_only_what_containers_and_servers_say_is_searched_for_secrets() -> None:
+    said = {"output": "hunter22", "redirects": ["/", "hunter22"], "port": 22}
+    named = {"name": "hunter22", "order": ["hunter22"], "port": 22, "since": at(1)}
+
+    masked = mask_json({**named, "inner": [said, named]}, Mask(["hunter22"]))
+
+    named = {**named, "since": format_timestamp(at(1))}
+    said = {"output": "***", "redirects": ["/", "***"], "port": 22}
+    assert masked == {**named, "inner": [said, named]}
 
 
 def test_a_masked_pull_secret_is_for_the_same_images() -> None:
@@ -149,46 +182,6 @@ def test_a_masked_pull_secret_is_for_the_same_images() -> None:
     assert read.type == secret.type
 
 
-def test_credentials_are_masked_in_the_headers_of_an_answer() -> None:
-    answer = HTTPAnswer(
-        302,
-        (
-            HTTPHeader("set-cookie", "sid=first-secret"),
-            HTTPHeader("x-echo", "Bearer second-secret-2"),
-            HTTPHeader("location", "/x?api_key=third-secret"),
-            HTTPHeader("server", "nginx"),
-        ),
-    )
-    outcome = ProbeOutcome((Attempt(ProbeResult.FAILURE, http=answer),), START)
-
-    spelled = written(InputEncoder(Mask()).encode(ProbeFinished(1, outcome)))
-
-    assert "secret" not in spelled
-    assert "nginx" in spelled
-
-
-def test_a_secret_is_masked_in_each_place_that_a_redirect_named() -> None:
-    answer = HTTPAnswer(200, redirects=("/login", "/in?as=hunter22"))
-    outcome = ProbeOutcome((Attempt(ProbeResult.SUCCESS, http=answer),), START)
-    encoded = InputEncoder(None).encode(ProbeFinished(1, outcome))
-
-    spelled = encode_text(mask_json(encoded, Mask(["hunter22"])))
-
-    assert "/login" in spelled
-    assert "hunter22" not in spelled
-
-
-def test_credentials_are_masked_in_annotations() -> None:
-    annotations = {"db": "postgres://me:hunter22@db/app", "kind": "plain"}
-
-    spelled = written(
-        InputEncoder(Mask()).encode(AddPod(a_pod(annotations=annotations)))
-    )
-
-    assert "hunter22" not in spelled
-    assert "plain" in spelled
-
-
 def test_inputs_are_written_before_what_came_of_them(tmp_path: Path) -> None:
     path = tmp_path / "session.jsonl"
     context = RecordContext(START, {})
@@ -197,6 +190,8 @@ def test_inputs_are_written_before_what_came_of_them(tmp_path: Path) -> None:
     recorder.note_input(None, at(1), 0)
     recorder.note_input(PauseProbes(), at(2), 1)
     recorder.consume([NoteEntry(1, at(1), "one"), NoteEntry(2, at(2), "two")])
+    outcome = ProbeOutcome((Attempt(ProbeResult.SUCCESS),), at(2))
+    recorder.note_input(ProbeFinished(7, outcome), at(3), 2)
     recorder.note_input(None, at(3), 2)
     recorder.end("left", 0, at(4))
 
@@ -207,10 +202,16 @@ def test_inputs_are_written_before_what_came_of_them(tmp_path: Path) -> None:
         ("input", 2),
         ("note", 3),
         ("input", 4),
-        ("end", 5),
+        ("input", 5),
+        ("end", 6),
     ]
-    assert [record["input"] for record in records if "input" in record] == [
+    inputs = [record for record in records if record["type"] == "input"]
+    assert [(record["n"], record["t"]) for record in inputs] == [
+        (1, 1), (2, 2), (3, 3), (4, 3),
+    ]  # fmt: skip
+    assert [record["input"] for record in inputs] == [
         None,
         {"is": "PauseProbes"},
+        through_a_line(InputEncoder(None).encode(ProbeFinished(7, outcome))),
         None,
     ]

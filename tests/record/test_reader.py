@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,12 +18,15 @@ from probetui.kubelet.journal import NoteEntry, StateEntry, StateField
 from probetui.record import file as record_file
 from probetui.record.codec import SessionHeader
 from probetui.record.file import (
+    LINE_BYTES,
     MOST_DAMAGES,
     DamageReport,
+    _contents,
     _split_lines,
     is_record_beginning,
     is_report_beginning,
     names_record,
+    record_chunks,
     record_lines,
 )
 from probetui.record.format import RecordContext
@@ -112,38 +116,29 @@ def test_a_recording_of_a_newer_version_is_refused(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "data",
+    ("data", "problem"),
     [
-        pytest.param(b"", id="empty"),
-        pytest.param(b"kind: Pod\n", id="YAML"),
-        pytest.param(b'{"kind": "Pod"}\n', id="other JSON"),
-        pytest.param(b"[1]\n", id="a list"),
-        pytest.param(b'{"v":1,"type":"note"}\n', id="no session first"),
-        pytest.param(
-            b'{"v":1,"type":"session"}\n{"v":1,"type":"tick"}\n', id="a tick of nothing"
-        ),
-        pytest.param(b"\xff\xfe\n", id="not text"),
-        pytest.param(b'{"\xe5\xe5": 1}\n', id="a name that is not text"),
+        (b"", "cut off after 0 bytes"),
+        (b"kind: Pod\n", "JSON is malformed: invalid character (byte 0)"),
+        (b'{"kind": "Pod"}\n', "Object missing required field `type`"),
+        (b"[1]\n", "Expected `object`, got `array`"),
+        (b'{"v":1,"type":"note"}\n', "line 1: Object missing required field `seq`"),
+        (b'{"v":1,"type":"session"}\n', "line 1: Object missing required field `seq`"),
+        (b'{"v":1,"type":"later"}\n', "line 1: no session record comes first"),
+        (b"\xff\xfe\n", "it is not UTF-8 (byte 1)"),
+        (b'{"\xe5\xe5": 1}\n', "it is not UTF-8 (byte 3)"),
+        (b" " * (LINE_BYTES + 1), "it is longer than 16 MiB"),
     ],
 )
 def test_what_is_not_a_recording_is_refused_with_its_name(
-    path: Path, data: bytes
+    path: Path, data: bytes, problem: str
 ) -> None:
     path.write_bytes(data)
-
-    with pytest.raises(RecordError, match="is not a recording") as caught:
-        read_recording(path)
-
-    assert str(path) in str(caught.value)
-
-
-def test_an_empty_file_is_a_recording_that_was_cut_off_at_once(path: Path) -> None:
-    path.write_bytes(b"")
 
     with pytest.raises(RecordError) as caught:
         read_recording(path)
 
-    assert str(caught.value) == f"{path}: is not a recording: cut off after 0 bytes"
+    assert str(caught.value) == f"{path}: is not a recording: {problem}"
 
 
 def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
@@ -486,6 +481,23 @@ def test_an_entry_with_an_instant_that_never_was_is_damaged(path: Path) -> None:
 
     assert recording.problem.startswith("line 2 is damaged: month must be in 1..12")
     assert len(recording.entries) == 1
+
+
+@pytest.mark.parametrize("piece", [1, 100, 1 << 20])
+def test_a_compressed_record_is_read_whole_and_no_further_than_it_may_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int
+) -> None:
+    data = random.Random(0).randbytes(350)
+    packed = gzip.compress(data)
+    path = tmp_path / "session.jsonl.gz"
+    path.write_bytes(packed)
+    monkeypatch.setattr(record_file, "_READ_BYTES", piece)
+
+    assert b"".join(record_chunks(path, len(packed))) == data
+    path.write_bytes(packed + b"written meanwhile" * 99_999)
+    with path.open("rb") as growing:
+        assert b"".join(_contents(growing, len(packed))) == data
+        assert growing.tell() <= len(packed) + piece
 
 
 @pytest.mark.parametrize(
