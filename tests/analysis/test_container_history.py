@@ -6,12 +6,14 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.analysis.container_history import (
     MAX_INSTANCES,
     MISSING_PULL_SECRETS,
     ContainerHistories,
     ContainerHistory,
+    ContainerInstance,
     SessionHistory,
 )
 from probetui.analysis.timeline import Timeline
@@ -38,6 +40,7 @@ from probetui.kubelet.journal import (
     ContainerEntry,
     EventEntry,
     ExitCause,
+    Gate,
     JournalEntry,
     LastOutputEntry,
     LifecycleStep,
@@ -634,6 +637,38 @@ def test_a_first_request_to_stop_is_the_one_that_counts() -> None:
     assert not instance.is_deleted
     assert instance.exited is not None
     assert instance.exited.at == at(3)
+
+
+@pytest.mark.parametrize(
+    ("by", "is_own"), [(ExitCause.LIVENESS, True), (ExitCause.ITSELF, False)]
+)
+def test_a_stop_that_may_be_of_a_newer_instance_is_of_one_that_it_ended(
+    by: ExitCause, *, is_own: bool
+) -> None:
+    kill = changed_tick(
+        a_tick(DEMO_KEY, at(1), "f"),
+        action=TickAction.KILL,
+        gates=(
+            Gate("source", "event", passed=True),
+            Gate("instance", "", passed=False),
+        ),
+    )
+    stop = ContainerEntry(
+        0, at(1), *DEMO_KEY[:2], kill.container_id, 2, LifecycleStep.STOPPING,
+        by=ExitCause.LIVENESS, or_newer=True,
+    )  # fmt: skip
+    exited = replace(stop, what=LifecycleStep.EXITED, by=by, or_newer=False)
+    histories = ContainerHistories()
+
+    def last() -> ContainerInstance:
+        return histories.container(*DEMO_KEY[:2]).instances[-1]
+
+    histories.add_entries([kill, stop])
+    assert (last().kill, last().stopping, last().or_newer) == (kill, stop, True)
+
+    histories.add_entries([exited])
+    own = (kill, stop) if is_own else (None, None)
+    assert (last().kill, last().stopping, last().or_newer) == (*own, False)
 
 
 def test_a_removal_says_nothing_of_an_instance_that_nobody_saw() -> None:

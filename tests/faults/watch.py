@@ -466,25 +466,39 @@ class _Watch:
         yield from self._broken
         truth = _Truth(self._run.world.lives, self._clock.ahead)
         counts: dict[tuple[str, str], int] = {}
-        over, known = {""}, set[str]()
+        known = set[str]()
         for entry in self._session.journal:
             if isinstance(entry, TickEntry) and entry.action is TickAction.KILL:
-                is_over = entry.container_id in over
-                yield from truth.check_kill(entry, is_over=is_over)
+                yield from truth.check_kill(entry)
             if not isinstance(entry, ContainerEntry):
                 continue
             if entry.what is LifecycleStep.STARTED:
                 known.add(entry.container_id)
-            if not truth.is_of_a_newer(entry, known):
+            if entry.or_newer and truth.is_of_a_newer(entry, known):
+                self._run.world.counts["watch: a stop of a newer instance"] += 1
+            else:
                 is_known = entry.container_id in known
                 yield from truth.check_step(entry, is_known=is_known)
-            if entry.what is LifecycleStep.EXITED:
-                over.add(entry.container_id)
             if entry.what is LifecycleStep.STARTED:
                 place = entry.pod_uid, entry.container_name
                 if entry.restart_count < counts.get(place, 0):
                     yield f"the count of {place} goes back, {entry.sequence}"
                 counts[place] = entry.restart_count
+        yield from self._judge_ends(truth)
+
+    def _judge_ends(self, truth: _Truth) -> Iterator[str]:
+        """Yield what is said in the end of instances that have ended."""
+        past = SessionHistory(self._session.journal)
+        past.add_entries(self._session.journal, 0)
+        for place in past.containers():
+            for instance in past.container(*place).instances:
+                stop, kill = instance.stopping, instance.kill
+                if instance.exited is None:
+                    continue
+                if stop is not None:
+                    yield from truth.check_step(stop, is_known=False)
+                if kill is not None:
+                    yield from truth.check_kill(kill, is_over=True)
 
 
 _ASKED = frozenset(
@@ -518,26 +532,25 @@ class _Truth:
                     case _:
                         pass
 
-    def check_kill(self, tick: TickEntry, *, is_over: bool) -> Iterator[str]:
+    def check_kill(self, tick: TickEntry, *, is_over: bool = False) -> Iterator[str]:
         """Yield that a tick did not kill the instance that it is said of, or none.
 
-        It may be of a newer one, as long as no status shows that the other is over.
+        If it says so, it may be of a newer one, until the end of the other is known.
         """
         own_id, killed = tick.container_id, self._killed[tick.key]
-        if not killed or (own_id and own_id not in killed):
-            is_newer = any(self._number(each) > self._number(own_id) for each in killed)
-            if is_over or not is_newer:
-                yield f"{tick.key} killed {killed}, not {own_id}, {tick.sequence}"
+        is_so = own_id in killed if own_id else bool(killed)
+        if tick.or_newer and not is_over:
+            number = self._number(own_id)
+            is_so = is_so or any(self._number(each) > number for each in killed)
+        if not is_so:
+            yield f"{tick.key} killed {killed}, not {own_id}, {tick.sequence}"
 
     def is_of_a_newer(self, told: ContainerEntry, known: Collection[str]) -> bool:
         """Return whether a stop is that of an instance that no status has shown.
 
         A kubelet that ended before it had sent anything of the newer one leaves no
-        trace of it, and the next one tells of a stop before it tells of statuses. Who
-        ended the other is judged by its exit all the same.
+        trace of it, and the next one tells of a stop before it tells of statuses.
         """
-        if told.what is not LifecycleStep.STOPPING:
-            return False
         return any(
             step.what is LifecycleStep.STOPPING
             and step.by is told.by
@@ -545,7 +558,9 @@ class _Truth:
             == (told.pod_uid, told.container_name)
             and step.restart_count > told.restart_count
             and step.container_id not in known
-            and abs(step.at + self._ahead - told.at) <= 2 * _SECOND
+            # Its second is the node's, until the offset of the clock is known.
+            and min(abs(told.at - step.at), abs(told.at - step.at - self._ahead))
+            <= 2 * _SECOND
             for steps in self._steps.values()
             for step in steps
         )

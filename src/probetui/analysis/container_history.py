@@ -21,6 +21,7 @@ from probetui.k8s.probe import ProbeKey, ProbeType
 from probetui.k8s.runtime import NO_CONTAINER, ContainerID
 from probetui.k8s.status import PodPhase, PodStatus, Running, Terminated, Waiting
 from probetui.kubelet.journal import (
+    PROBE_CAUSES,
     BackoffEntry,
     ContainerEntry,
     EventEntry,
@@ -95,6 +96,12 @@ class ContainerInstance(Struct, frozen=True):
     def end(self) -> ContainerEntry | None:
         """The request to stop it, or else its exit."""
         return self.stopping or self.exited
+
+    @property
+    def or_newer(self) -> bool:
+        """Whether its stop and its kill may be those of an instance after it."""
+        asked = (self.stopping, self.kill)
+        return self.exited is None and any(each and each.or_newer for each in asked)
 
     @property
     def end_at(self) -> datetime | None:
@@ -506,7 +513,7 @@ class ContainerHistories:
             case LifecycleStep.STOPPING:
                 instance = replace(instance, stopping=instance.stopping or entry)
             case LifecycleStep.EXITED:
-                instance = replace(instance, exited=entry)
+                instance = _ended_by(instance, entry)
             case _:
                 pass
         if is_unseen and entry.what in {LifecycleStep.STOPPING, LifecycleStep.EXITED}:
@@ -543,6 +550,21 @@ class ContainerHistories:
                 return
             instance = ContainerInstance(tick.container_id, 0)
         known.put(replace(instance, kill=instance.kill or tick))
+
+
+def _ended_by(instance: ContainerInstance, exited: ContainerEntry) -> ContainerInstance:
+    """Return an instance with its exit, without the stop and the kill of another.
+
+    The exit tells whether these were its own, where they might be of a newer one.
+    """
+    stop, kill = instance.stopping, instance.kill
+    if stop is not None and stop.or_newer:
+        stop = stop if stop.by is exited.by else None
+    if kill is not None and kill.or_newer:
+        by = exited.by or ExitCause.ITSELF
+        is_own = by is ExitCause.POD or PROBE_CAUSES.get(by) is kill.key.probe_type
+        kill = kill if is_own else None
+    return replace(instance, stopping=stop, kill=kill, exited=exited)
 
 
 class SessionHistory:

@@ -198,6 +198,11 @@ class TickEntry(Struct, frozen=True, gc=False):
         return bool(self.gates) and self.gates[0].name == "source"
 
     @property
+    def or_newer(self) -> bool:
+        """Whether it is of its instance or of one after it: no status had told."""
+        return self.is_observed and self.gates[-1].name == "instance"
+
+    @property
     def routine(self) -> TickEntry:
         """The tick without what differs between ticks of a probe that find the same.
 
@@ -343,7 +348,8 @@ class ContainerEntry(Struct, frozen=True):
 
     `grace_period_seconds` is set while stopping and for an end that was asked for;
     `grace_source` says where it came from ("pod", "liveness probe", …). `not_before`
-    and `not_after` are set where `at` is not known, but between them.
+    and `not_after` are set where `at` is not known, but between them. `or_newer` marks
+    a stop that is of this instance or of one after it: no status tells yet.
     """
 
     sequence: int
@@ -362,6 +368,7 @@ class ContainerEntry(Struct, frozen=True):
     reason: str = ""
     not_before: datetime | None = None
     not_after: datetime | None = None
+    or_newer: bool = False
 
     @property
     def earliest(self) -> datetime:

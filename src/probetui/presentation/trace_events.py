@@ -303,6 +303,8 @@ class _Trace(Struct):
         """Yield the life, the grace period and the wait that end at an instant."""
         yield from self._end_wait(container, at)
         since, stopping = container.life_since, container.stopping
+        if stopping and stopping[1].or_newer and stopping[1].by != args.get("by"):
+            stopping = None  # it was of a newer instance
         container.life_since = container.stopping = None
         if since is not None:
             # Until the end of what is in it, so that slices nest.

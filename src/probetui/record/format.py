@@ -483,6 +483,7 @@ class ContainerRecord(PodFields, frozen=True, kw_only=True, tag="container"):
     """A step in the life of a container; `grace` is in seconds.
 
     `notBefore` and `notAfter` are there where `ts` is not known, but between them.
+    With `orNewer` it is of this instance or of one after it.
     """
 
     entry: ClassVar = ContainerEntry
@@ -506,6 +507,7 @@ class ContainerRecord(PodFields, frozen=True, kw_only=True, tag="container"):
     not_after: Annotated[Instant | None, OMIT_DEFAULT] = field(
         name="notAfter", default=None
     )
+    or_newer: Annotated[bool, OMIT_DEFAULT] = field(name="orNewer", default=False)
 
 
 class BackoffRecord(PodFields, frozen=True, kw_only=True, tag="backoff"):

@@ -114,6 +114,15 @@ class Watched:
         ]
 
     @property
+    def or_newer(self) -> list[bool]:
+        """Whether each stop and exit may be one of a newer instance."""
+        return [
+            entry.or_newer
+            for entry in self.entries
+            if isinstance(entry, ContainerEntry) and entry.what in {STOPPING, EXITED}
+        ]
+
+    @property
     def kills(self) -> list[str]:
         """The instances that ticks killed."""
         return [
@@ -159,6 +168,40 @@ def test_a_stop_after_the_start_of_another_waits_for_the_status_of_that() -> Non
         (STOPPING, 1, ExitCause.LIVENESS),
         (EXITED, 1, ExitCause.LIVENESS),
     ]
+
+
+def test_a_stop_may_be_of_a_newer_instance_until_a_status_shows_an_end() -> None:
+    watched = Watched()
+    watched.lose_counters()
+    watched.show(1, 0, Running(at(1)))
+    watched.tell(20.1, 20)
+    assert watched.ends == [(STOPPING, 0, ExitCause.LIVENESS)]
+    assert watched.or_newer == [True]
+
+    watched.show(21, 1, _ended(1, 3, 21), _ended(0, 1, 2, 1))
+
+    assert watched.ends[1:] == [
+        (EXITED, 0, ExitCause.ITSELF),
+        (STOPPING, 1, ExitCause.LIVENESS),
+        (EXITED, 1, ExitCause.LIVENESS),
+    ]
+    assert watched.or_newer == [True, False, False, False]
+
+
+def test_a_kill_may_be_of_a_newer_instance_until_a_status_shows_an_end() -> None:
+    watched = Watched()
+    watched.poll(0.5, Liveness=(1, 0))
+    watched.show(1, 0, Running(at(1)))
+    watched.poll(18, Liveness=(2, 0))
+    watched.poll(20, Liveness=(2, 1))
+    watched.show(21, 1, Running(at(21)), _ended(0, 1, 21))
+    watched.poll(30, Liveness=(3, 1))
+    watched.show(31, 1, _ended(1, 21, 31), _ended(0, 1, 21))
+    watched.poll(31, Liveness=(3, 2))
+
+    assert watched.kills == ["fake://app-0", "fake://app-1"]
+    ticks = [each for each in watched.entries if isinstance(each, TickEntry)]
+    assert [each.or_newer for each in ticks] == [False, True, False, False]
 
 
 def test_a_stop_after_another_start_in_the_second_of_the_first_is_not_of_that() -> None:

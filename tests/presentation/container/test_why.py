@@ -43,6 +43,7 @@ from probetui.kubelet.journal import (
     Trigger,
 )
 from probetui.kubelet.outcome import Attempt, ProbeResult, Redirect, Result
+from probetui.presentation.container.instances import format_instance
 from probetui.presentation.container.why import (
     explain_backoff,
     explain_container,
@@ -902,6 +903,24 @@ def test_the_report_has_the_ticks_that_led_to_a_kill_and_the_command() -> None:
     assert "threshold 3 reached: container killed" in "\n".join(lines)
     assert lines[lines.index("To repeat the probe by hand:") + 1] == "cat /tmp/healthy"
     assert "Instances:" in lines
+
+
+@pytest.mark.parametrize("or_newer", [True, False])
+def test_a_stop_that_may_be_of_a_newer_instance_is_told_so(*, or_newer: bool) -> None:
+    pod = a_failing_pod()
+    journal = [
+        replace(entry, or_newer=or_newer)
+        if isinstance(entry, ContainerEntry)
+        else entry
+        for entry in played(pod, 20, probing=FAILING, lives={"app": STUBBORN})
+    ]
+    (instance,) = past_of(journal).container(pod.uid, "app").instances
+    subject = rf"Stop of web/app, instance 1 \(\w+\){' or later' * or_newer}\n"
+
+    assert re.search(subject, explained(journal, pod))
+    assert format_instance(instance, VIEW).endswith(
+        "being stopped" + ", or a newer one" * or_newer
+    )
 
 
 def test_a_container_without_history_has_not_been_created() -> None:

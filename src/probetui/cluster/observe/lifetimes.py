@@ -148,8 +148,20 @@ class Lifetimes:
         known = (each for each in self._instances if each.own_id == own_id)
         return next(known, None)
 
+    def may_have_newer(self, instance: Lifetime) -> bool:
+        """Return whether there may be an instance after it that no status shows yet.
+
+        Neither its absence nor that of its events proves anything: a status may be
+        late, and a kubelet that ends, or has sent too many events, drops the others.
+        """
+        return instance is self._instances[-1] and instance.ended is None
+
     def at(self, at: datetime) -> Lifetime | None:
-        """Return the instance that ran at a second, None if that is not certain."""
+        """Return the newest known instance that ran at a second.
+
+        None if it is not certain which one of those that are known; `may_have_newer`
+        says whether it may be one after it.
+        """
         known = self._instances
         neighbours = zip([None, *known], known, [*known[1:], None], strict=False)
         for before, each, after in neighbours:

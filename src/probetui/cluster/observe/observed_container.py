@@ -7,7 +7,11 @@ from typing import NamedTuple
 
 from probetui.cluster.observe.causal_order import CausalOrder, TickCause
 from probetui.cluster.observe.lifetimes import Lifetimes
-from probetui.cluster.observe.observed_probe import ObservedProbe
+from probetui.cluster.observe.observed_probe import (
+    NOT_CERTAIN,
+    KilledInstance,
+    ObservedProbe,
+)
 from probetui.engine.snapshot import BackoffSnapshot
 from probetui.k8s.event import Event
 from probetui.k8s.pod import Container, Pod
@@ -137,8 +141,8 @@ class ObservedContainer:
 
     def killed_between(
         self, by: ExitCause, earliest: datetime, latest: datetime, offset: timedelta
-    ) -> ContainerID:
-        """Return which instance a probe killed; NO_CONTAINER if not certain.
+    ) -> KilledInstance:
+        """Return which instance a probe killed.
 
         The time is that of our clock, and an event has the second.
         """
@@ -148,10 +152,10 @@ class ObservedContainer:
         known = {id(each): each for each in map(lifetimes.at, instants)}
         (instance, *others) = known.values()
         if others or instance is None:
-            return NO_CONTAINER
+            return NOT_CERTAIN
         if not stops and (instance.seen_at is None or instance.seen_at > earliest):
-            return NO_CONTAINER
-        return instance.own_id
+            return NOT_CERTAIN
+        return KilledInstance(instance.own_id, lifetimes.may_have_newer(instance))
 
     def is_early(self, event: Event) -> bool:
         """Return whether an event follows an exit that no status shows yet.

@@ -13,6 +13,7 @@ from probetui.cluster.observe.inputs import RestartsBounded, SeenEvent, Unsample
 from probetui.cluster.observe.lifetimes import number_of
 from probetui.cluster.observe.observed_container import CountedKill, ObservedContainer
 from probetui.cluster.observe.observed_probe import (
+    NOT_CERTAIN,
     KnownTime,
     ObservedProbe,
     PossibleKill,
@@ -24,7 +25,7 @@ from probetui.engine.snapshot import BackoffSnapshot, ContainerSnapshot, PodSnap
 from probetui.k8s.event import Event
 from probetui.k8s.pod import Pod, RestartPolicy
 from probetui.k8s.probe import ProbeKey, ProbeType
-from probetui.k8s.runtime import NO_CONTAINER, ContainerID, parse_container_id
+from probetui.k8s.runtime import ContainerID, parse_container_id
 from probetui.k8s.status import ContainerStatus, PodStatus, Running, Terminated, Waiting
 from probetui.kubelet.journal import (
     PROBE_CAUSES,
@@ -333,9 +334,9 @@ class ObservedPod:
         if by is not None and probe.is_sampled:
             self._follow_kill(container, by, counted)
         elif by is not None:
-            probe.killed_id = NO_CONTAINER
+            probe.killed = NOT_CERTAIN
             if self.is_shown:
-                probe.killed_id = container.killed_between(by, *window, self.offset)
+                probe.killed = container.killed_between(by, *window, self.offset)
         for tick in probe.record_counts(counted):
             container.order.record_tick(tick, counted, counted.latest)
             action = probe.demand(tick)
@@ -548,7 +549,7 @@ class ObservedPod:
             return self._write_event(container, event, now, probe.record_error(seen))
         by, window = _CAUSES.get(kind), (event.at, event.at + _SECOND)
         if by is not None:
-            probe.killed_id = container.killed_between(by, *window, self.offset)
+            probe.killed = container.killed_between(by, *window, self.offset)
         if (tick := probe.record_failure(seen)) is not None:
             if by is not None and tick.action is TickAction.KILL:
                 container.kills.append(CountedKill(by, event.at, *window))
@@ -616,6 +617,7 @@ class ObservedPod:
     ) -> None:
         """Journal that an instance, given by ID and restart count, is being stopped."""
         grace = self._grace_period(container, by)
+        lifetime = container.lifetimes.instance(instance[0])
         container.kill_not_before = at if sampled is None else sampled.earliest
         container.stopping = StoppingSnapshot(at, grace.seconds, grace.source, by)
         container.stopping_id = instance[0]
@@ -632,6 +634,9 @@ class ObservedPod:
                 by=by,
                 not_before=None if sampled is None else sampled.earliest,
                 not_after=None if sampled is None else sampled.latest,
+                or_newer=sampled is None
+                and lifetime is not None
+                and container.lifetimes.may_have_newer(lifetime),
             ),
             now,
         )

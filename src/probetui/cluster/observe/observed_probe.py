@@ -44,6 +44,7 @@ _STATES = {
 }
 FROM_EVENTS = "known from events only, which report no successes and may be dropped"
 NOT_COUNTED = "not in the kubelet's counters yet"
+_OR_NEWER = "this one, or a newer one that no status had shown"
 _MORE_TICKS = 100
 """Results that are counted late, at most: a worker has no more than one a second."""
 
@@ -63,6 +64,16 @@ class PossibleKill(NamedTuple):
 
     earliest: datetime
     latest: datetime
+
+
+class KilledInstance(NamedTuple):
+    """The instance that a probe killed, or one after it that no status shows yet."""
+
+    own_id: ContainerID
+    or_newer: bool
+
+
+NOT_CERTAIN = KilledInstance(NO_CONTAINER, or_newer=False)
 
 
 class KnownTime(NamedTuple):
@@ -90,7 +101,7 @@ class ObservedProbe:
         self.stored: Result | None = None
         self.on_hold = False
         self.container_id: ContainerID = NO_CONTAINER
-        self.killed_id: ContainerID | None = None
+        self.killed: KilledInstance | None = None
         """Which instance a kill of what is counted now is of; None for the newest."""
         self.last_tick: TickEntry | None = None
         self.is_close = False
@@ -466,8 +477,10 @@ class ObservedProbe:
             action, run, doubt = TickAction.KILL, threshold, ""
             self.hold()
         own_id = self.container_id
-        if action is TickAction.KILL and self.killed_id is not None:
-            own_id = self.killed_id
+        if action is TickAction.KILL and self.killed is not None:
+            own_id = self.killed.own_id
+            if self.killed.or_newer:
+                gates = (*gates, Gate("instance", _OR_NEWER, passed=False))
         attempt = Attempt(
             ProbeResult.UNKNOWN, error=output or "unknown", detail=NOT_TIMED
         )

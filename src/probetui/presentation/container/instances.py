@@ -79,7 +79,8 @@ def format_instance(
     start = "before" if started_at is None else view.times.clock(started_at)
     exited = instance.exited
     if exited is None:
-        ended = "" if instance.stopping is None else f"{_GAP}being stopped"
+        later = ", or a newer one" if instance.or_newer else ""
+        ended = "" if instance.stopping is None else f"{_GAP}being stopped{later}"
         return f"{start}-now{ended}"
     signal = signal_name(exited.exit_code or 0, exited.signal)
     itself = "exited" if may_be_stopped_by_others(signal) else "exited by itself"

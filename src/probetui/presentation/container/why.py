@@ -206,9 +206,10 @@ def explain_exit(ending: Ending, context: WhyContext) -> Explanation:
     """
     instance, view = ending.instance, context.view
     what = "Stop" if instance.exited is None else "Exit"
+    later = " or later" if instance.or_newer else ""
     subject = (
         f"{what} of {context.shown_name}, instance {instance.number} "
-        f"({short_id(instance.container_id)})"
+        f"({short_id(instance.container_id)}){later}"
     )
     answer, quirk, waits = context.answer, ending.cause.quirk, context.history.waits
     is_told = answer is not None and tells_end_of(answer, instance)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from probetui.analysis.causes.cause import (
     Cause,
@@ -138,7 +138,10 @@ class HookObject(_WhyStruct, frozen=True):
 
 
 class InstanceObject(_WhyStruct, frozen=True):
-    """An instance of a container; null stands for what is not known, or not yet."""
+    """An instance of a container; null stands for what is not known, or not yet.
+
+    With `orNewer` its end is that of this instance or of one after it.
+    """
 
     container_id: str = field(name="containerID")
     restart_count: int
@@ -151,6 +154,7 @@ class InstanceObject(_WhyStruct, frozen=True):
     killed_by: KillObject | None
     last_output: OutputObject | None
     hooks: list[HookObject]
+    or_newer: bool | UnsetType = UNSET
 
 
 class InstanceRunObject(_WhyStruct, frozen=True):
@@ -355,6 +359,7 @@ def _instance(instance: ContainerInstance, view: View) -> InstanceObject:
         if instance.output is None
         else _output(instance.output, view.mask),
         hooks=[_hook(hook, view.mask) for hook in instance.hooks],
+        or_newer=instance.or_newer or UNSET,
     )
 
 

@@ -288,6 +288,8 @@ def source_sentences(tick: TickEntry, view: View) -> Iterator[str]:
     yield f"Known from the kubelet's {gates['source']}."
     if "order" in gates:
         yield f"The order of the results in that time is {gates['order']}."
+    if "instance" in gates:
+        yield f"The instance that was killed: {gates['instance']}."
     if tick.run.doubt:
         yield f"The run may be longer: {view.safe(tick.run.doubt)}."
     yield "How long it took, and its retries, cannot be known from outside."
