@@ -123,6 +123,13 @@ class Watched:
         ]
 
     @property
+    def stopping(self) -> ExitCause | None:
+        """Why the container is being stopped."""
+        (pod,) = self.observation.snapshot(at(0)).pods
+        stopping = pod.containers[0].stopping
+        return None if stopping is None else stopping.by
+
+    @property
     def kills(self) -> list[str]:
         """The instances that ticks killed."""
         return [
@@ -161,13 +168,12 @@ def test_a_stop_after_the_start_of_another_waits_for_the_status_of_that() -> Non
     watched.tell(20.1, 20)
     assert watched.ends == []
 
-    watched.show(30, 1, Running(at(15)), _ended(0, 1, 9, 1))
-    watched.show(30, 1, Waiting("CrashLoopBackOff"), _ended(1, 15, 22))
+    watched.show(21, 1, Running(at(15)), _ended(0, 1, 9, 1))
+    assert watched.ends[1:] == [(STOPPING, 1, ExitCause.LIVENESS)]
+    assert watched.stopping == ExitCause.LIVENESS
 
-    assert watched.ends[1:] == [
-        (STOPPING, 1, ExitCause.LIVENESS),
-        (EXITED, 1, ExitCause.LIVENESS),
-    ]
+    watched.show(30, 1, Waiting("CrashLoopBackOff"), _ended(1, 15, 22))
+    assert watched.ends[2:] == [(EXITED, 1, ExitCause.LIVENESS)]
 
 
 def test_a_stop_may_be_of_a_newer_instance_until_a_status_shows_an_end() -> None:
@@ -244,7 +250,10 @@ def test_stops_that_only_a_count_tells_of_are_perhaps_of_an_instance() -> None:
     watched.tell(40, 39, count=3, first=2)
     watched.show(41, 1, Running(at(31)), _ended(0, 1, 30))
 
-    assert watched.ends[-1] == (EXITED, 0, ExitCause.LIVENESS)  # the first of three
+    assert watched.ends[1:] == [
+        (EXITED, 0, ExitCause.LIVENESS),  # the first of three
+        (STOPPING, 1, ExitCause.LIVENESS),
+    ]
     watched.show(41, 3, Running(at(40)), _ended(2, 33, 36))
     assert watched.ends[-1] == (EXITED, 2, ExitCause.UNCERTAIN)
 

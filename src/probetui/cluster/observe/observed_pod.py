@@ -686,11 +686,22 @@ class ObservedPod:
                 if is_another or not was_running:
                     at = min(started_at or now, now)
                     self._begin_instance(container, now_is, at, now)
+                    self._resume_stop(container, now_is, now)
                 self._agree(container, now_is)
             case Waiting(reason="CrashLoopBackOff", message=message):
                 self._record_backoff(container, message, now)
             case _:
                 pass
+
+    def _resume_stop(
+        self, container: ObservedContainer, status: ContainerStatus, now: datetime
+    ) -> None:
+        """Journal the stop of an instance whose event came before its first status."""
+        own_id = parse_container_id(status.container_id)
+        stop = next(container.lifetimes.stops_of(own_id), None)
+        if stop is not None:
+            at, instance = stop.at + self.offset, (own_id, status.restart_count)
+            self._begin_stopping(container, instance, stop.by, min(at, now), now)
 
     def _record_ends(
         self,
