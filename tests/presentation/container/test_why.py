@@ -923,6 +923,22 @@ def test_a_stop_that_may_be_of_a_newer_instance_is_told_so(*, or_newer: bool) ->
     )
 
 
+@pytest.mark.parametrize(
+    ("by", "is_said"), [(ExitCause.UNKNOWN, True), (ExitCause.UNCERTAIN, False)]
+)
+def test_a_kill_that_perhaps_ended_an_instance_is_not_said_to_have_not(
+    by: ExitCause, *, is_said: bool
+) -> None:
+    pod = a_failing_pod()
+    journal = [
+        replace(entry, by=by) if isinstance(entry, ContainerEntry) else entry
+        for entry in played(pod, 17, probing=FAILING)
+        if getattr(entry, "what", None) is not LifecycleStep.STOPPING
+    ]
+
+    assert ("did not cause this exit" in explained(journal, pod)) is is_said
+
+
 def test_a_container_without_history_has_not_been_created() -> None:
     past = past_of(())
     first, *_ = why_report(case_of(past, a_failing_pod()), past, "uid")

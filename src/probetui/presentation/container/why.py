@@ -111,7 +111,7 @@ def _about_kill(instance: ContainerInstance, kill: TickEntry) -> Iterator[str]:
     by = None if instance.end is None else instance.end.by
     if by is ExitCause.POD:
         yield "No other container of the pod was to run, so the whole pod was stopped."
-    elif by not in {*PROBE_CAUSES, ExitCause.ITSELF, None}:
+    elif by not in {*PROBE_CAUSES, ExitCause.ITSELF, ExitCause.UNCERTAIN, None}:
         yield (
             "A probe had reached its failureThreshold before, but did not cause this "
             "exit."
