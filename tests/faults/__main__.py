@@ -15,18 +15,27 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeAlias
 
 from probetui.analysis.causes.kinds import CauseKind
 from probetui.drive.clocks import SystemClock
 from probetui.durations import format_duration
 from tests.faults.coverage import call_table, never_given, other_counts
-from tests.faults.judging import Outcome, broken_in, judged, kinds_of
+from tests.faults.judging import (
+    Outcome,
+    broken_in,
+    judged,
+    judged_at_each_place,
+    kinds_of,
+)
 from tests.faults.node import run_node_world
 from tests.faults.session import World, run_world
 from tests.faults.shrink import RunWorld, shrink, write_record
 from tests.faults.watch import run_watch_world
 
 _WRITTEN_EACH = timedelta(seconds=30)
+Judge: TypeAlias = Callable[[int], Outcome]
+
 _AHEAD = 4
 """So many worlds for each process: one of hours takes minutes."""
 
@@ -44,6 +53,12 @@ def main() -> int:
         "--watch", action="store_true", help="that of a cluster that is watched"
     )
     parser.add_argument(
+        "--everywhere",
+        action="store_true",
+        help="short worlds, each once for every place at which we may be killed",
+    )
+    parser.add_argument("--ends-at", type=int, help="of one world: the place of that")
+    parser.add_argument(
         "--shrink", action="store_true", help="leave out the faults that it needs not"
     )
     parser.add_argument(
@@ -55,16 +70,21 @@ def main() -> int:
         run_one: RunWorld = run_watch_world if args.watch else run_world
         if args.node:
             run_one = _run_node
+        if args.ends_at is not None:
+            run_one = partial(run_one, ends_at=args.ends_at)
         return (_shrink if args.shrink else _tell)(args.seed, run_one)
     lasts = timedelta(days=1000)
     seeds = range(args.first, args.first + args.seeds)
     if args.minutes is not None:
         lasts, seeds = timedelta(minutes=args.minutes), range(args.first, sys.maxsize)
-    run = Run(args.first, reports=args.report)
+    judge: Judge = partial(judged, reports=args.report)
+    if args.everywhere:
+        judge = partial(judged_at_each_place, of_node=args.node)
+    run = Run(args.first, reports=args.report and not args.everywhere)
     # As for ^C: the report is printed.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with suppress(KeyboardInterrupt):
-        run.run(seeds, args.jobs, lasts, args.out)
+        run.run(judge, seeds, args.jobs, lasts, args.out)
     print(run.report())
     return min(run.broken, 1)
 
@@ -87,10 +107,17 @@ class Run:
         self._seconds = self._pod_seconds = 0.0
         self.broken = 0
 
-    def run(self, seeds: range, jobs: int, lasts: timedelta, out: Path | None) -> None:
+    def run(
+        self,
+        judge: Judge,
+        seeds: range,
+        jobs: int,
+        lasts: timedelta,
+        out: Path | None,
+    ) -> None:
         """Run worlds in so many processes, for so long, and keep `out` up to date."""
         written = self._began
-        with _outcomes(partial(judged, reports=self._reports), seeds, jobs) as outcomes:
+        with _outcomes(judge, seeds, jobs) as outcomes:
             for outcome in outcomes:
                 self._add(outcome)
                 now = self._clock.now()
@@ -131,9 +158,7 @@ class Run:
 
 
 @contextmanager
-def _outcomes(
-    judge: Callable[[int], Outcome], seeds: range, jobs: int
-) -> Iterator[Iterable[Outcome]]:
+def _outcomes(judge: Judge, seeds: range, jobs: int) -> Iterator[Iterable[Outcome]]:
     """Judge worlds in order, a few ahead; one process alone is this one."""
     if jobs == 1:
         yield map(judge, seeds)
@@ -146,7 +171,7 @@ def _outcomes(
 
 
 def _in_order(
-    pool: Executor, judge: Callable[[int], Outcome], seeds: range, jobs: int
+    pool: Executor, judge: Judge, seeds: range, jobs: int
 ) -> Iterator[Outcome]:
     ahead: deque[Future[Outcome]] = deque()
     for seed in seeds:
@@ -157,8 +182,13 @@ def _in_order(
         yield ahead.popleft().result()
 
 
-def _run_node(seed: int, _: Path, kept: Collection[int] | None = None) -> World:
-    return run_node_world(seed, kept)
+def _run_node(
+    seed: int,
+    _: Path,
+    kept: Collection[int] | None = None,
+    ends_at: int | None = None,
+) -> World:
+    return run_node_world(seed, kept, ends_at)
 
 
 def _tell(seed: int, run_one: RunWorld) -> int:

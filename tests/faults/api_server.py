@@ -111,8 +111,8 @@ class FaultyServerTransport(httpx2.AsyncBaseTransport):
         """Answer a request, or not."""
         if self.is_away:
             raise httpx2.ConnectError("connection refused")
-        wanted = await _read(request)
-        name, is_watch = _name(wanted)
+        wanted = await read_request(request)
+        name, is_watch = name_of_request(wanted)
         fate = self._draw(name)
         answer = await self._or_broken_off(self._decide(fate, wanted))
         if isinstance(answer, HttpResponse):
@@ -257,7 +257,8 @@ async def _next(chunks: AsyncIterator[bytes]) -> bytes | None:
     return await anext(chunks, None)
 
 
-async def _read(request: httpx2.Request) -> HttpRequest:
+async def read_request(request: httpx2.Request) -> HttpRequest:
+    """Return a request as a server reads it."""
     return HttpRequest(
         request.method,
         request.url.path,
@@ -267,7 +268,7 @@ async def _read(request: httpx2.Request) -> HttpRequest:
     )
 
 
-def _name(wanted: HttpRequest) -> tuple[str, bool]:
+def name_of_request(wanted: HttpRequest) -> tuple[str, bool]:
     """Return how a request is counted, and whether it is a watch."""
     is_watch = ("watch", "1") in wanted.query
     parts = wanted.path.split("/")[3 if wanted.path.startswith("/api/") else 4 :]

@@ -32,6 +32,7 @@ from probetui.record.writer import (
 )
 from tests.builders import START
 from tests.faults.fates import Schedule
+from tests.faults.places import Places
 from tests.faults.world import LoopClock
 
 LATEST_WRITE_SECONDS = FLUSH_SECONDS + 0.1
@@ -41,12 +42,13 @@ _ERRORS = (errno.ENOSPC, errno.EIO, errno.EDQUOT)
 
 
 class Disk(NamedTuple):
-    """What goes wrong on the disk of a world, and how often it did."""
+    """What goes wrong on the disk of a world, how often it did, and where we end."""
 
     random: Random
     clock: LoopClock
     schedule: Schedule
     counts: Counter[str]
+    places: Places
 
     def meets(self, chance: float, what: str) -> bool:
         """Return whether a fault of some chance happens now."""
@@ -62,6 +64,7 @@ class FaultyFile(OutputFile):
     """An output whose writes may be short or fail, as may its cutting and closing.
 
     Attributes:
+        was_killed: it ended with us.
         has_refused: an error was answered.
         failed_at: up to when everything is in it, None for all.
     """
@@ -70,6 +73,7 @@ class FaultyFile(OutputFile):
         super().__init__(path, RECORD_KIND)
         self._disk = disk
         self._is_dead = False
+        self.was_killed = False
         self._last_size = 0
         self.has_refused = False
         self.failed_at: datetime | None = None
@@ -83,7 +87,18 @@ class FaultyFile(OutputFile):
         # A signal came, or little space is left.
         if self._disk.meets(0.03, "short write"):
             return super().write(data[: self._disk.random.randint(1, len(data))])
+        if self._disk.places.are_counted:
+            return self._write_part_by_part(data)
         return super().write(data)
+
+    def _write_part_by_part(self, data: bytes) -> int:
+        half = len(data) // 2
+        for place, part in (("amid", data[:half]), ("after", data[half:])):
+            super().write(part)
+            if self._disk.places.end_here(f"{place} a write"):
+                self.kill()
+                break
+        return len(data)
 
     def take_back(self, count: int) -> None:
         if self._is_dead:
@@ -104,7 +119,7 @@ class FaultyFile(OutputFile):
         """End with the process, or with the machine, which loses the latest writes."""
         if self._is_dead:
             return
-        self._is_dead = True
+        self._is_dead = self.was_killed = True
         size = os.fstat(self._descriptor).st_size
         # Of what a machine had not written, its size may have been.
         if size > self._last_size and self._disk.meets(0.2, "torn"):
@@ -198,7 +213,7 @@ class RecordedLife:
         self.follower.__exit__(None, None, None)
         self.recorder.end("left", 0, self._clock.now())
         self._sink.report_problem()
-        self.ended = True
+        self.ended = not self.file.was_killed
         self._judge()
 
     def _judge(self) -> None:

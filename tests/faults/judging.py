@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -67,6 +68,31 @@ def judged(seed: int, *, reports: bool = False) -> Outcome:
     if reports:
         world.counts += covered(world)
     return Outcome(seed, broken, world.counts, world.seconds, pod_seconds)
+
+
+def judged_at_each_place(seed: int, *, of_node: bool = False) -> Outcome:
+    """Run a short world again and again, and let us end at each place in turn."""
+    broken: list[str] = []
+    counts: Counter[str] = Counter()
+    seconds = pod_seconds = 0.0
+    for place in itertools.count():
+        with TemporaryDirectory() as folder:
+            if of_node:
+                world = run_node_world(seed, ends_at=place)
+            else:
+                world = run_world(seed, Path(folder), ends_at=place)
+                world.pod_seconds = world.seconds * len(world.pods)
+            rules = broken_in(world)
+        seconds += world.seconds
+        pod_seconds += world.pod_seconds
+        counts += world.counts
+        # With the last one it ends nowhere.
+        name = world.places[place] if place < len(world.places) else "no place"
+        counts[f"we end {name}"] += 1
+        broken += [f"ended at {place}, {name}: {rule}" for rule in rules]
+        if place >= len(world.places):
+            return Outcome(seed, broken, counts, seconds, pod_seconds)
+    raise AssertionError
 
 
 def broken_in(world: World) -> list[str]:

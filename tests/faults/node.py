@@ -11,11 +11,21 @@ import json
 import logging
 import uuid
 from collections import Counter
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Coroutine,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from random import Random
 from typing import Any, TypeAlias
+
+import httpx2
 
 from probetui.cluster.api_server.failure import ApiFailure
 from probetui.cluster.client import ApiClient
@@ -38,9 +48,15 @@ from tests.cluster.api_server.resources import LEASES, NODES, PODS
 from tests.cluster.api_server.server import FaultyServer
 from tests.cluster.api_server.store import DeleteOptions, WritableStore
 from tests.cluster.node.bench import FACTS, NODE
-from tests.faults.api_server import SPELLS, FaultyServerTransport
+from tests.faults.api_server import (
+    SPELLS,
+    FaultyServerTransport,
+    name_of_request,
+    read_request,
+)
 from tests.faults.effects import WatchedEngine, WatchedExecutor
 from tests.faults.fates import Fate, Fates, Schedule
+from tests.faults.places import OurProcess, Places
 from tests.faults.session import Life, World
 from tests.faults.world import (
     FaultyHooks,
@@ -53,7 +69,7 @@ from tests.faults.world import (
 )
 from tests.virtual_loop import run_in_virtual_time
 
-FAULTY_SECONDS = 900
+FAULTY_SECONDS, PLACED_SECONDS = 900, 60
 SETTLING_SECONDS = 400
 """By then a watch that is silent is taken for dead, and a back-off is over."""
 
@@ -67,16 +83,19 @@ Act: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 _AT_ONCE = DeleteOptions(grace_period_seconds=0)
 
 
-def run_node_world(seed: int, kept: Collection[int] | None = None) -> World:
+def run_node_world(
+    seed: int, kept: Collection[int] | None = None, ends_at: int | None = None
+) -> World:
     """Run the world of a node by its seed.
 
     Args:
         seed: what all is drawn from.
         kept: the numbers of the faults that happen, None for all.
+        ends_at: the place at which we are killed, and nowhere else; None to draw that.
     """
     logging.getLogger("probetui").setLevel(logging.CRITICAL)
     world = World(seed, Schedule(kept))
-    run = _Run(world)
+    run = _Run(world, ends_at)
     try:
         _, world.seconds = run_in_virtual_time(run.run())
     except Exception as error:  # noqa: BLE001  # a bug, with the seed that shows it
@@ -86,8 +105,9 @@ def run_node_world(seed: int, kept: Collection[int] | None = None) -> World:
 
 
 class _Run:
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, ends_at: int | None = None) -> None:
         self.world = world
+        self.ends_at = ends_at
         self.random = Random(f"node {world.seed}")
         self.pods: dict[str, Pod] = {}
         self.static: tuple[Pod, ...] = ()
@@ -98,6 +118,8 @@ class _Run:
     def begin(self) -> None:
         """Make what the world is of."""
         random, world = self.random, self.world
+        self.places = Places(self.ends_at)
+        world.places = self.places.passed
         self.clock = LoopClock()
         self.engine = WatchedFakeEngine(self.clock)
         self.engine.runs = lambda _operation: a_life(random)
@@ -121,7 +143,8 @@ class _Run:
         self.begin()
         random = self.random
         node = asyncio.ensure_future(self._keep_node())
-        while asyncio.get_running_loop().time() < FAULTY_SECONDS:
+        seconds = FAULTY_SECONDS if self.ends_at is None else PLACED_SECONDS
+        while asyncio.get_running_loop().time() < seconds:
             await self._sleep(random.choice((0.05, 0.7, 3, 11, 40)))
             await self._happen()
         await self._end(node)
@@ -143,7 +166,7 @@ class _Run:
             self._go_away: 2,
             self._refuse_all: 2,
             self._restart_server: 2,
-            self._kill: 1,
+            self._kill: self.ends_at is None,
         }
         await self.do_one_of(acts)
 
@@ -325,6 +348,7 @@ class _Run:
 
     async def _end(self, keeper: asyncio.Future[None]) -> None:
         """Let everything go well, delete the pods, and end the node."""
+        self.places.close()
         self.server.are_kind, self.server.is_away = True, False
         self.server.refusal = None
         self.fates.are_kind = True
@@ -335,7 +359,7 @@ class _Run:
         if node is None or not node.is_running:
             self._break("the node does not run at the end")
             return
-        self._check_settled(node)
+        await self._check_settled(node)
         for name in self._names():
             pod = self._find(name)
             metadata = {**pod["metadata"]}
@@ -362,8 +386,18 @@ class _Run:
             names_of = sorted(str(task.get_coro()) for task in others)
             self._break(f"still running: {', '.join(names_of)}")
 
-    def _check_settled(self, node: _Node) -> None:
-        """Check that the cluster knows what is, and that what it wants runs."""
+    async def _check_settled(self, node: _Node) -> None:
+        """Check it, and again: what has changed just now is told a moment later."""
+        broken: list[str] = []
+        for seconds in (0, 2, 5):
+            await asyncio.sleep(seconds)
+            broken = [*self._unsettled(node)]
+            if not broken:
+                return
+        self.world.broken += broken
+
+    def _unsettled(self, node: _Node) -> Iterator[str]:
+        """Yield what the cluster does not know, and what it wants and does not run."""
         listed = self.store.list(PODS, "default").items
         for pod in listed:
             if _is_mirror(pod):
@@ -372,24 +406,22 @@ class _Run:
             entry = node.newest_status(uid)
             if entry is None:
                 if pod["status"].get("phase") not in {"Succeeded", "Failed"}:
-                    self._break(f"{name} of the cluster does not run here")
+                    yield f"{name} of the cluster does not run here"
             elif not _is_told(_shape(entry), _shape_of_json(pod["status"])):
-                self._break(
-                    f"of {name} the cluster has {_shape_of_json(pod['status'])}, "
-                    f"and it is {_shape(entry)}"
-                )
+                told = _shape_of_json(pod["status"])
+                yield f"of {name} the cluster has {told}, and it is {_shape(entry)}"
         known = {pod["metadata"]["uid"] for pod in listed}
         static = {pod.uid for pod in self.static}
         for container in self.engine.containers.values():
             uid = container.operation.pod.uid
             if uid not in known | static and container.runs():
-                self._break(f"{uid} is gone from the cluster and runs")
+                yield f"{uid} is gone from the cluster and runs"
         mirrors = [pod["metadata"]["name"] for pod in listed if _is_mirror(pod)]
         if mirrors != [pod.name for pod in self.static]:
-            self._break(f"mirror pods: {mirrors}")
+            yield f"mirror pods: {mirrors}"
         lease = self.store.find(LEASES, "kube-node-lease", NODE)
         if lease is None:
-            self._break("there is no lease")
+            yield "there is no lease"
 
     def _check_memory(self, node: _Node) -> None:
         """Check that nothing of pods that are gone is kept."""
@@ -407,8 +439,10 @@ class _Node:
     def __init__(self, run: _Run) -> None:
         self._run = run
         self.clock = clock = run.clock
+        self.process = OurProcess(run.places)
+        run.places.on_end = self.kill
         self.prober = FaultyProber(run.engine, run.random, clock, run.mishaps)
-        runtime = FaultyRuntime(run.engine, run.fates, clock)
+        runtime = FaultyRuntime(run.engine, run.fates, clock, self.process)
         config = KubeletConfig(
             version=_RULES.version,
             sources=(API_SOURCE, FILE_SOURCE),
@@ -436,7 +470,9 @@ class _Node:
         )
         self.life = Life(config, clock.now(), inputs, self.session.journal, None)
         self.messages: list[str] = []
-        self._client = ApiClient(_ACCESS, clock, transport=run.server)
+        self._client = ApiClient(
+            _ACCESS, clock, transport=_Way(run.server, self.process)
+        )
         self.agent = NodeAgent(
             self._client, clock, FACTS, _RULES, self._apply, self.messages.append
         )
@@ -479,6 +515,7 @@ class _Node:
 
     def kill(self) -> None:
         """End it wherever it is, as SIGKILL does."""
+        self.process.end()
         if self._task is not None:
             self._task.cancel()
 
@@ -567,6 +604,22 @@ class _Node:
 
     def _agent_pods(self) -> Any:
         return self.agent._watch.pods
+
+
+class _Way(httpx2.AsyncBaseTransport):
+    """The way of one process to the server."""
+
+    def __init__(self, server: FaultyServerTransport, process: OurProcess) -> None:
+        self._server = server
+        self._process = process
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request, unless we have ended."""
+        call = partial(self._server.handle_async_request, request)
+        if request.method == "GET":
+            return await self._process.ask(call)
+        name, _ = name_of_request(await read_request(request))
+        return await self._process.change(name, call)
 
 
 def _cause(error: BaseException | None) -> BaseException | None:

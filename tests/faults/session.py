@@ -43,6 +43,7 @@ from tests.faults.disk import Disk, RecordedLife
 from tests.faults.effects import WatchedEngine, WatchedExecutor
 from tests.faults.fates import Fate, Fates, Schedule
 from tests.faults.log_files import CriLog, LogFile, ProcessLog, short_logs
+from tests.faults.places import OurProcess, Places
 from tests.faults.world import (
     FaultyHooks,
     FaultyProber,
@@ -59,6 +60,9 @@ from tests.virtual_loop import run_in_virtual_time
 
 FAULTY_SECONDS = 300
 """After so long calls go well, and the session is ended."""
+
+PLACED_SECONDS = 40
+"""So long where we end at one of all places: there are some hundreds."""
 
 LOGS_EACH, LOGS_AT = 8, 1
 """Of the worlds of so many seeds one has containers that print, and logs that fail."""
@@ -107,6 +111,7 @@ class World:
         seconds: how long it lasted, in virtual time.
         pod_seconds: the time of each pod in the world of a node.
         schedule: the faults that it met.
+        places: where we could have ended, up to where we did.
     """
 
     seed: int
@@ -117,30 +122,38 @@ class World:
     counts: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
     pod_seconds: float = 0.0
+    places: list[str] = field(default_factory=list)
 
 
-def run_world(seed: int, folder: Path, kept: Collection[int] | None = None) -> World:
+def run_world(
+    seed: int,
+    folder: Path,
+    kept: Collection[int] | None = None,
+    ends_at: int | None = None,
+) -> World:
     """Run the world of a seed to its end.
 
     Args:
         seed: what all is drawn from.
         folder: where its files are.
         kept: the numbers of the faults that happen, None for all.
+        ends_at: the place at which we are killed, and nowhere else; None to draw that.
     """
     logging.getLogger("probetui").setLevel(logging.CRITICAL)
     world = World(seed, Schedule(kept))
     try:
         with short_logs():
-            _, world.seconds = run_in_virtual_time(_Run(world, folder).run())
+            _, world.seconds = run_in_virtual_time(_Run(world, folder, ends_at).run())
     except Exception as error:  # noqa: BLE001  # a bug, with the seed that shows it
         world.broken.append(f"raised {type(error).__name__}: {error}")
     return world
 
 
 class _Run:
-    def __init__(self, world: World, folder: Path) -> None:
+    def __init__(self, world: World, folder: Path, ends_at: int | None) -> None:
         self.world = world
         self.folder = folder
+        self.ends_at = ends_at
         self.random = Random(world.seed)  # a world is repeated by its seed
         # What is drawn for the disk changes nothing else of a seed.
         self.random_of_disk = Random(f"disk {world.seed}")
@@ -155,6 +168,9 @@ class _Run:
 
     async def run(self) -> None:
         random, world = self.random, self.world
+        self.tasks = {asyncio.current_task()}
+        self.places = Places(self.ends_at)
+        world.places = self.places.passed
         self.clock = JumpingClock() if self.jumps else LoopClock()
         self.engine = WatchedFakeEngine(self.clock)
         self.engine.runs = lambda _operation: a_life(random, self.pace)
@@ -181,17 +197,43 @@ class _Run:
             fates = Fates(self.random_of_logs, self.clock, world.schedule)
             self.talk = Talk(self.random_of_logs, self.engine, fates, self._log_file)
         self._begin()
+        if self.ends_at is None:
+            await self._live(FAULTY_SECONDS * self.pace)
+            return
+        if await self._is_first_over():
+            await self._begin_again()
+            await self._live(PLACED_SECONDS)
+
+    async def _is_first_over(self) -> bool:
+        """Let the first life go on to its end; return whether we were killed."""
+        living = asyncio.ensure_future(self._live(PLACED_SECONDS))
+        killed = asyncio.ensure_future(self.places.has_ended.wait())
+        self.tasks |= {living, killed}
+        await asyncio.wait({living, killed}, return_when=asyncio.FIRST_COMPLETED)
+        is_killed = self.places.has_ended.is_set()
+        for task in (living, killed):
+            task.cancel()
+        await asyncio.wait({living, killed})
+        if not living.cancelled():
+            living.result()
+        return is_killed
+
+    async def _live(self, seconds: float) -> None:
+        """Let things happen for so long, and end it."""
         talking = None
         if self.talk is not None:
             talking = asyncio.ensure_future(self.talk.go_on(self._living_session))
-        while asyncio.get_running_loop().time() < FAULTY_SECONDS * self.pace:
-            await asyncio.sleep(random.choice((0.05, 0.7, 3, 11 * self.pace)))
-            await self._happen()
-            if isinstance(self.clock, JumpingClock):
-                self._jump(self.clock)
-        if talking is not None:
-            talking.cancel()
-            await asyncio.wait({talking})
+        ends = asyncio.get_running_loop().time() + seconds
+        try:
+            while asyncio.get_running_loop().time() < ends:
+                await asyncio.sleep(self.random.choice((0.05, 0.7, 3, 11 * self.pace)))
+                await self._happen()
+                if isinstance(self.clock, JumpingClock):
+                    self._jump(self.clock)
+        finally:
+            if talking is not None:
+                talking.cancel()
+                await asyncio.wait({talking})
         await self._end()
 
     def _living_session(self) -> RealtimeSession | None:
@@ -203,7 +245,7 @@ class _Run:
     async def _happen(self) -> None:
         what = self.random.choices(
             ("command", "daemon restarts", "exit", "we are killed"),
-            weights=(12, 2, 3, 1),
+            weights=(12, 2, 3, self.ends_at is None),
         )[0]
         if not self.world.schedule.allows(what, self.clock.now()):
             return
@@ -221,9 +263,7 @@ class _Run:
                     self.engine.end(self.random.choice(running), 1)
             case "we are killed":
                 self.world.counts["we are killed"] += 1
-                await self._kill()
-                await asyncio.sleep(self.random.choice((0.1, 2, 20)))
-                self._begin()
+                await self._begin_again()
             case _:
                 pass
 
@@ -255,9 +295,11 @@ class _Run:
         for fates in all_fates:
             fates.restart()
         self.engine.notify_watchers()
-        await asyncio.sleep(self.random.choice((0.2, 4, 25)))
-        for fates in all_fates:
-            fates.away = ""
+        try:
+            await asyncio.sleep(self.random.choice((0.2, 4, 25)))
+        finally:
+            for fates in all_fates:
+                fates.away = ""
 
     def _command(self) -> Command:
         random = self.random
@@ -301,6 +343,8 @@ class _Run:
     def _begin(self) -> None:
         now = self.clock.now()
         inputs: list[tuple[Input | None, datetime]] = []
+        self.process = process = OurProcess(self.places)
+        self.places.on_end = process.end
         suffix = self.random_of_disk.choice(("", SUFFIX))
         record = RecordedLife(
             self.folder / f"{len(self.world.lives)}.jsonl{suffix}",
@@ -309,6 +353,7 @@ class _Run:
                 self.clock,
                 self.world.schedule,
                 self.world.counts,
+                self.places,
             ),
             self.config,
             self.world.pods,
@@ -323,6 +368,7 @@ class _Run:
             self.engine,
             self.fates,
             self.clock,
+            process,
             self.talk,
         )
         hooks = FaultyHooks(self.clock, self.random, self.mishaps)
@@ -345,6 +391,7 @@ class _Run:
         )
         record.follow(self.session)
         self.record = record
+        self.places.on_end = self._end_at_once
         self.world.lives.append(
             Life(self.config, now, inputs, self.session.journal, record)
         )
@@ -352,8 +399,18 @@ class _Run:
             self.session.send(AddPod(pod))
         self.task = asyncio.ensure_future(self.session.run())
 
+    async def _begin_again(self) -> None:
+        await self._kill()
+        await asyncio.sleep(self.random.choice((0.1, 2, 20)))
+        self._begin()
+
+    def _end_at_once(self) -> None:
+        self.process.end()
+        self.record.file.kill()
+
     async def _kill(self) -> None:
         """End probetui wherever it is, as SIGKILL does; nothing is tidied up."""
+        self.process.end()
         self.record.kill()
         if self.talk is not None:
             self.talk.end(is_over=False)
@@ -383,7 +440,7 @@ class _Run:
         left = [*self.engine.containers, *self.engine.sandboxes]
         if left:
             self.world.broken.append(f"left behind: {', '.join(map(str, left))}")
-        others = asyncio.all_tasks() - {asyncio.current_task()}
+        others = asyncio.all_tasks() - self.tasks
         if others:
             names = ", ".join(sorted(str(task.get_coro()) for task in others))
             self.world.broken.append(f"still running: {names}")

@@ -17,7 +17,7 @@ from probetui.kubelet.prober.worker import Decision, ProbeNow, Worker
 from probetui.record.reader import RecordingFile, read_recording
 from tests.faults.coverage import never_given
 from tests.faults.fates import Fate
-from tests.faults.judging import broken_in, judged
+from tests.faults.judging import broken_in, judged, judged_at_each_place
 from tests.faults.node import run_node_world
 from tests.faults.session import World, run_world
 from tests.faults.shrink import _least, shrink, write_record
@@ -178,6 +178,49 @@ def test_a_report_says_which_causes_were_given() -> None:
     assert counts["container: created -> started"]
     assert counts["cause: exited"]
     assert "exited" not in never_given(counts) != []
+
+
+def _around(*calls: str) -> set[str]:
+    return {f"we end {when} {call}" for call in calls for when in ("before", "after")}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("seed", "of_node", "places"),
+    [
+        pytest.param(
+            20,
+            False,
+            _around(
+                "run_pod_sandbox",
+                "pull_image",
+                "create_container",
+                "start_container",
+                "stop_container",
+                "remove_container",
+                "stop_pod_sandbox",
+                "remove_pod_sandbox",
+            )
+            | {"we end during pull_image", "we end during stop_container"}
+            | {"we end amid a write", "we end after a write"},
+            id="a session",
+        ),
+        pytest.param(
+            0,
+            True,
+            _around("POST nodes", "PUT leases", "PATCH pods/status", "create_container")
+            | {"we end during PATCH pods/status"},
+            id="a node",
+        ),
+    ],
+)
+def test_wherever_we_are_killed_no_rule_is_broken(
+    *, seed: int, of_node: bool, places: set[str]
+) -> None:
+    outcome = judged_at_each_place(seed, of_node=of_node)
+
+    assert outcome.broken == [], "--seed N --ends-at PLACE tells the story of one"
+    assert places < {*outcome.counts}
 
 
 @pytest.mark.slow

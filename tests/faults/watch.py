@@ -49,6 +49,7 @@ from tests.faults.disk import Disk, RecordedLife
 from tests.faults.fates import Fate, Schedule
 from tests.faults.node import _ACCESS, _RULES, _cause
 from tests.faults.node import _Run as _NodeRun
+from tests.faults.places import Places
 from tests.faults.rules import UNSAID
 from tests.faults.session import Life, World
 from tests.faults.world import LoopClock
@@ -378,7 +379,7 @@ class _Watch:
         world, number = self._run.world, self.number
         record = self._record = RecordedLife(
             self._run.folder / f"watch-{number}.jsonl",
-            Disk(self._run.random, self._clock, world.schedule, world.counts),
+            Disk(self._run.random, self._clock, world.schedule, world.counts, Places()),
             KubeletConfig(),
             (),
             observed=True,

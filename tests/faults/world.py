@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from datetime import datetime, timedelta
 from functools import partial
@@ -52,7 +52,9 @@ from tests.fakes import (
 )
 from tests.faults.fates import Fates, Schedule
 from tests.faults.log_files import LogFile
+from tests.faults.places import OurProcess
 
+T = TypeVar("T")
 S = TypeVar("S", RuntimeContainerStatus, SandboxStatus)
 
 
@@ -170,27 +172,36 @@ class FaultyRuntime(FakeRuntime):
         engine: FakeEngine,
         fates: Fates,
         clock: LoopClock,
+        process: OurProcess,
         talk: Talk | None = None,
     ) -> None:
         super().__init__(engine)
         self._fates = fates
+        self._process = process
         self._talk = talk
         self._own_clock = clock
         jumps = isinstance(clock, JumpingClock)
         self._daemon_clock = DaemonClock(clock, self._ask if jumps else None)
 
+    async def _ask_by(self, name: str, call: Callable[[], Awaitable[T]]) -> T:
+        return await self._process.ask(partial(self._fates.decide, name, call))
+
+    async def _change_by(self, name: str, call: Callable[[], Awaitable[T]]) -> T:
+        done = partial(self._process.change, name, call)
+        return await self._process.ask(partial(self._fates.decide, name, done))
+
     async def _ask(self) -> datetime:
         async def tell() -> datetime:
             return self._own_clock.wall(self._own_clock.now())
 
-        return await self._fates.decide("version", tell)
+        return await self._ask_by("version", tell)
 
     async def relist(self) -> tuple[RuntimePodStatus, ...]:
         """Return the pods as they were when it was asked, or later, never before.
 
         Of a list that is older than its question a kubelet makes a second container.
         """
-        pods = await self._fates.decide("relist", super().relist)
+        pods = await self._ask_by("relist", super().relist)
         return tuple([await self._in_our_time(pod) for pod in pods])
 
     async def _in_our_time(self, pod: RuntimePodStatus) -> RuntimePodStatus:
@@ -218,27 +229,25 @@ class FaultyRuntime(FakeRuntime):
         return replace(status, **times)
 
     async def conditions(self) -> tuple[RuntimeCondition, ...]:
-        return await self._fates.decide("conditions", super().conditions)
+        return await self._ask_by("conditions", super().conditions)
 
     async def run_pod_sandbox(self, operation: RunPodSandbox) -> str:
-        return await self._fates.decide(
+        return await self._change_by(
             "run_pod_sandbox", partial(super().run_pod_sandbox, operation)
         )
 
     async def pod_sandbox_status(self, sandbox_id: str) -> SandboxStatus:
-        return await self._fates.decide(
+        return await self._ask_by(
             "pod_sandbox_status", partial(super().pod_sandbox_status, sandbox_id)
         )
 
     async def stop_pod_sandbox(self, sandbox_id: str) -> None:
-        await self._fates.decide(
+        await self._change_by(
             "stop_pod_sandbox", partial(super().stop_pod_sandbox, sandbox_id)
         )
 
     async def remove_pod_sandbox(self, sandbox_id: str) -> None:
-        await self._fates.decide(
-            "remove_pod_sandbox", partial(self._remove, sandbox_id)
-        )
+        await self._change_by("remove_pod_sandbox", partial(self._remove, sandbox_id))
 
     async def _remove(self, sandbox_id: str) -> None:
         await FakeRuntime.stop_pod_sandbox(self, sandbox_id)
@@ -247,17 +256,15 @@ class FaultyRuntime(FakeRuntime):
         self.engine.sandboxes.pop(sandbox_id, None)
 
     async def image_status(self, image: str) -> str | None:
-        return await self._fates.decide(
-            "image_status", partial(super().image_status, image)
-        )
+        return await self._ask_by("image_status", partial(super().image_status, image))
 
     async def pull_image(self, operation: PullImage, progress: Progress) -> PulledImage:
-        return await self._fates.decide(
+        return await self._change_by(
             "pull_image", partial(super().pull_image, operation, progress)
         )
 
     async def create_container(self, operation: CreateContainer) -> ContainerID:
-        return await self._fates.decide(
+        return await self._change_by(
             "create_container", partial(self._create, operation)
         )
 
@@ -275,7 +282,7 @@ class FaultyRuntime(FakeRuntime):
 
     async def start_container(self, container_id: ContainerID) -> None:
         asked_at = self._own_clock.now()
-        await self._fates.decide(
+        await self._change_by(
             "start_container", partial(super().start_container, container_id)
         )
         self._daemon_clock.started(container_id, asked_at)
@@ -283,20 +290,20 @@ class FaultyRuntime(FakeRuntime):
     async def stop_container(
         self, container_id: ContainerID, grace_period_seconds: int
     ) -> None:
-        await self._fates.decide(
+        await self._change_by(
             "stop_container",
             partial(super().stop_container, container_id, grace_period_seconds),
         )
 
     async def remove_container(self, container_id: ContainerID) -> None:
-        await self._fates.decide(
+        await self._change_by(
             "remove_container", partial(super().remove_container, container_id)
         )
 
     async def container_status(
         self, container_id: ContainerID
     ) -> RuntimeContainerStatus | None:
-        status = await self._fates.decide(
+        status = await self._ask_by(
             "container_status", partial(super().container_status, container_id)
         )
         return None if status is None else await self._converted(status)
