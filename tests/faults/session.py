@@ -326,8 +326,9 @@ class _Run:
         return random.choice(commands)
 
     def _log_file(self, container: FakeContainer) -> LogFile | None:
-        # Each tenth of a second of hours is too much.
-        kinds = ("memory",) if self.pace > 1 else ("memory", "cri", "process")
+        # Files are looked at each tenth of a second: too often for five hours.
+        is_long = self.pace == max(PACES)
+        kinds = ("memory",) if is_long else ("memory", "cri", "process")
         self.logs += 1
         path = self.folder / f"log-{self.logs}"
         match self.random_of_logs.choice(kinds):
