@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from itertools import product
 from typing import Any
 
 import pytest
@@ -59,6 +60,8 @@ class Run:
         self.rules = rules_of(version)
         self.pod = pod
         self.fails_from = START
+        self.recovers_at = datetime.max.replace(tzinfo=UTC)
+        self.answer_takes = timedelta()
         self.graces: list[int] = []
         config = KubeletConfig(version=version, seed=seed, queues_while_waiting=True)
         world = World(probing=self._answer, dealing=self._deal, **world_of)
@@ -66,7 +69,9 @@ class Run:
         self.simulation.submit(SetPods((pod,)))
 
     def _answer(self, _effect: RunProbe, _age: timedelta) -> ProbeAnswer:
-        return FAILS if self.simulation.now >= self.fails_from else SUCCEEDS
+        fails = self.fails_from <= self.simulation.now < self.recovers_at
+        answer = FAILS if fails else SUCCEEDS
+        return replace(answer, takes=self.answer_takes)
 
     def _deal(self, call: Operation | Relist) -> CallBehavior:
         if isinstance(call, StopContainer):
@@ -203,7 +208,43 @@ def test_a_probe_out_of_turn_is_told_of_where_there_is_one(version: str) -> None
 
     triggers = {tick.trigger for tick in run.ticks()}
     text = "\n".join(explain_pod(run.pod, view))
-    assert ("or sooner" in text) is (Trigger.READINESS in triggers)
+    assert ("also       probed at each sync" in text) is (Trigger.READINESS in triggers)
+
+
+@pytest.mark.parametrize(
+    ("period", "timeout", "takes"),
+    [
+        pytest.param(10, 1, 0, id="quick"),
+        pytest.param(1, 5, 4.9, id="slower than its period"),
+    ],
+)
+@pytest.mark.parametrize("version", sampled(VERSIONS))
+def test_an_app_that_recovers_is_ready_when_it_is_said_to_be(
+    version: str, period: int, timeout: int, takes: float
+) -> None:
+    probe = {"period_seconds": period, "timeout_seconds": timeout}
+    container = app(ProbeType.READINESS, success_threshold=3, **probe)
+    beside = a_pod(container, a_container("neighbour"))
+    took = []
+    # The exits of a neighbour come with statuses; alone it has none before a resync.
+    for pod, half_seconds in product((a_pod(container), beside), range(23)):
+        lives = {"neighbour": CRASHES["app"]}
+        run = Run(version, pod, seed=half_seconds, lives=lives)
+        run.answer_takes = timedelta(seconds=takes)
+        run.recovers_at = at(15 + half_seconds / 2)
+        run.simulation.run_until(at(60))
+        took.append(
+            next(tick.at for tick in run.ticks() if tick.action is TickAction.READY)
+            - run.recovers_at
+        )
+
+    timing = timing_of(beside, container, ProbeType.READINESS, rules_of(version))
+    foretold = timing.recovered
+    assert foretold.least <= min(took)
+    assert max(took) <= foretold.most
+    # Neither bound is more careful than it must be.
+    assert min(took) < foretold.least + timedelta(seconds=period + 3 * takes)
+    assert max(took) > foretold.most - timedelta(seconds=2)
 
 
 @pytest.mark.parametrize(("version", "is_told"), [("1.19", True), ("1.20", False)])

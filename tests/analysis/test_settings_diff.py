@@ -168,7 +168,7 @@ def test_each_time_is_told_as_it_was_and_as_it_is() -> None:
         "killed-after-failure": (seconds(10, 17), None, "looser"),
         "start-budget": (seconds(58, 61), None, "looser"),
         "not-ready-after-failure": (seconds(8, 13), None, "looser"),
-        "ready-after-recovery": (seconds(4, 9), None, "looser"),
+        "ready-after-recovery": (seconds(0, 9), None, "looser"),
         "ready-after-start": (seconds(0, 12), None, "looser"),
         "kill-grace": (seconds(4, 4), None, "looser"),
         "stop-grace": (seconds(30, 30), seconds(9, 9), "stricter"),

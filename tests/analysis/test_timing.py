@@ -107,14 +107,26 @@ def test_a_startup_probe_gives_a_container_its_budget() -> None:
     assert timing.budget == seconds(2 + 3 * 5, 3 + 4 * 5 + 1)
 
 
-def test_what_is_not_ready_is_let_back_in_and_never_killed() -> None:
-    probe = a_probe(period_seconds=5, success_threshold=2)
+@pytest.mark.parametrize(
+    ("version", "timeout", "expected"),
+    [
+        pytest.param("1.20", 1, (5, 11), id="in turn"),
+        pytest.param("1.21", 1, (0, 11), id="statuses trigger probes"),
+        pytest.param("1.20", 7, (5, 21), id="slower than its period"),
+    ],
+)
+def test_what_is_not_ready_is_let_back_in_and_never_killed(
+    version: str, timeout: int, expected: tuple[int, int]
+) -> None:
+    probe = a_probe(period_seconds=5, success_threshold=2, timeout_seconds=timeout)
     container = a_container(readiness_probe=probe)
 
-    timing = timing_of(a_pod(container), container, ProbeType.READINESS, PORTED_RULES)
+    timing = timing_of(
+        a_pod(container), container, ProbeType.READINESS, rules_of(version)
+    )
 
     assert (timing.grace, timing.restarted, timing.budget) == (None, None, None)
-    assert timing.recovered == seconds(5, 11)
+    assert timing.recovered == seconds(*expected)
 
 
 def test_probes_have_their_cost() -> None:

@@ -117,7 +117,12 @@ def notice_delay(probe: Probe) -> TimeRange:
     just after one, and every probe times out; a probe that takes longer than the period
     delays the next.
     """
-    return _time_to_run(probe, probe.failure_threshold)
+    between = probe.failure_threshold - 1
+    period = probe.period_seconds * _SECOND
+    return TimeRange(
+        between * period,
+        period + between * _longest_interval(probe) + probe.timeout_seconds * _SECOND,
+    )
 
 
 def timing_of(
@@ -137,7 +142,7 @@ def timing_of(
     return ProbeTiming(
         first=first,
         noticed=noticed,
-        recovered=_time_to_run(probe, probe.success_threshold),
+        recovered=_recovery(probe, probe_type, rules),
         grace=grace,
         restarted=_restart_after(pod, container, noticed, grace),
         budget=start_budget(container, rules) if is_startup else None,
@@ -180,10 +185,9 @@ def ready_after_start(container: Container, rules: KubeletRules) -> TimeRange | 
         tick = readiness.period_seconds * _SECOND
         first = TimeRange(max(first.least, up.least), max(first.most, up.most + tick))
     between = readiness.success_threshold - 1
-    # Each status of the start may trigger a probe out of turn.
-    shortest = 0 if rules.triggers_readiness else readiness.period_seconds
+    shortest = _shortest_interval(readiness, ProbeType.READINESS, rules)
     return TimeRange(
-        first.least + between * shortest * _SECOND,
+        first.least + between * shortest,
         first.most
         + between * _longest_interval(readiness)
         + readiness.timeout_seconds * _SECOND,
@@ -201,17 +205,17 @@ def _first_probe(probe: Probe) -> TimeRange:
     )
 
 
-def _time_to_run(probe: Probe, threshold: int) -> TimeRange:
-    """Return the time to a run of `threshold` equal results.
+def _recovery(probe: Probe, probe_type: ProbeType, rules: KubeletRules) -> TimeRange:
+    """Return the time from the recovery of an app to the success at the threshold.
 
-    At best the first one comes at once and all are quick. At worst a probe has just
-    seen the opposite, and each one times out.
+    At worst a probe of the hung app has just begun, and all take their whole time-out.
+    The resyncs of the pod, which trigger probes, set no other limit: a sync that pulls
+    an image or stops a container lasts as long as that does.
     """
-    period = probe.period_seconds * _SECOND
-    between = threshold - 1
+    between = probe.success_threshold - 1
     return TimeRange(
-        between * period,
-        period + between * _longest_interval(probe) + probe.timeout_seconds * _SECOND,
+        between * _shortest_interval(probe, probe_type, rules),
+        (between + 1) * _longest_interval(probe) + probe.timeout_seconds * _SECOND,
     )
 
 
@@ -232,6 +236,18 @@ def _restart_after(
     if grace is None or not should_restart_on_failure(pod, container):
         return None
     return noticed.then(TimeRange(timedelta(), grace.seconds * _SECOND))
+
+
+def _shortest_interval(
+    probe: Probe, probe_type: ProbeType, rules: KubeletRules
+) -> timedelta:
+    """Return the interval of probes of a container that is not ready.
+
+    Each status of its pod may trigger one out of turn, and statuses may come at once.
+    """
+    if probe_type is ProbeType.READINESS and rules.triggers_readiness:
+        return timedelta()
+    return probe.period_seconds * _SECOND
 
 
 def _longest_interval(probe: Probe) -> timedelta:

@@ -54,8 +54,8 @@ probe has succeeded
       then       not ready; never killed
       endpoints  out of the endpoints of the Services that select the pod; \
 back in once the pod is ready again
-      ready      10s to 21s after the app recovers: 2 successes, 10s apart
-      or sooner  not ready, it is also probed when the pod's status changes
+      ready      0s to 21s after the app recovers: 2 successes, up to 10s apart
+      also       probed at each sync of its pod while it is not ready
       cost       6 probes a minute"""
 
 

@@ -152,16 +152,15 @@ def setting_rows(
 def _readiness_rows(
     pod: Pod, probe: Probe, timing: ProbeTiming, view: View
 ) -> Iterator[tuple[str, str]]:
-    times = _apart(probe, probe.success_threshold, "success")
+    is_triggered = view.rules.triggers_readiness
+    most = "up to " if is_triggered else ""
+    times = _apart(probe, probe.success_threshold, "success", most)
     lost = endpoints_text(pod, view.services, is_ready=False)
     yield "then", "not ready; never killed"
     yield "endpoints", f"{lost}; back in once the pod is ready again"
     yield "ready", f"{_range(timing.recovered)} after the app recovers: {times}"
-    if view.rules.triggers_readiness:
-        yield (
-            "or sooner",
-            "not ready, it is also probed when the pod's status changes",
-        )
+    if is_triggered:
+        yield "also", "probed at each sync of its pod while it is not ready"
 
 
 def _kill_rows(
@@ -190,11 +189,11 @@ def _start(container: Container, probe_type: ProbeType) -> str:
     return "the container starts, once its startup probe has succeeded"
 
 
-def _apart(probe: Probe, threshold: int, word: str) -> str:
+def _apart(probe: Probe, threshold: int, word: str, most: str = "") -> str:
     if threshold == 1:
         return f"1 {word} is enough"
     plural = f"{word}es" if word.endswith("s") else f"{word}s"
-    return f"{threshold} {plural}, {probe.period_seconds}s apart"
+    return f"{threshold} {plural}, {most}{probe.period_seconds}s apart"
 
 
 def _kind(pod: Pod, container: Container) -> str:
