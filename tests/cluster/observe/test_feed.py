@@ -255,6 +255,41 @@ async def test_a_kill_during_the_start_of_the_watch_is_reported_before_the_exit(
     assert exit_.by is ExitCause.LIVENESS
 
 
+async def test_what_a_watch_had_missed_tells_nothing_of_a_clock(tmp_path: Path) -> None:
+    def pod(number: int, life: int) -> dict[str, Any]:
+        began = _CLOCK.now() - timedelta(minutes=2 - life)
+        state = {"running": {"startedAt": f"{began:%Y-%m-%dT%H:%M:%SZ}"}}
+        status = {
+            "name": "app",
+            "image": "busybox",
+            "imageID": "busybox",
+            "containerID": f"docker://{number}-{life}",
+            "restartCount": life,
+            "ready": True,
+            "state": state,
+            "lastState": {},
+        }
+        return {
+            **_pod(f"pod{number}"),
+            "status": {"phase": "Running", "containerStatuses": [status]},
+        }
+
+    async with running_server() as server:
+        for number in range(4):
+            server.store.put(PODS, pod(number, 0))
+        async with _watching(server.url, tmp_path) as watcher:
+            for number in range(4):
+                server.store.put(PODS, pod(number, 1))
+
+            def restarted() -> int:
+                steps = (it for it in watcher.entries if isinstance(it, ContainerEntry))
+                return sum(it.restart_count for it in steps)
+
+            await watcher.until(lambda: restarted() == 4)
+
+    assert "the clock of node" not in watcher.notes
+
+
 async def test_an_expired_version_is_listed_again(tmp_path: Path) -> None:
     store = WritableStore(_CLOCK.now)
     store.put(PODS, _pod("old"))

@@ -43,6 +43,9 @@ _LEAST_SECONDS, _MOST_SECONDS = 0.45, 15.0
 _NEXT_TRY = timedelta(minutes=1)
 """Between tries at counters that are refused, and how long a restart may last."""
 
+_CATCHING_UP = timedelta(seconds=2)
+"""What a watch missed before it began comes first, and tells nothing of a clock."""
+
 _NODE_CHECK = timedelta(seconds=1)
 _FAILURES_IN_A_ROW = 5
 _POD_EVENTS = "involvedObject.kind=Pod"
@@ -157,12 +160,15 @@ class Feed:
         resource: Resource,
         version: str,
         take_list: Callable[[ObjectList], Awaitable[object]],
-        take: Callable[[WatchEvent], None],
+        take: Callable[[WatchEvent, timedelta], None],
     ) -> None:
-        """Watch until cancelled; raise if a right is missing."""
+        """Watch until cancelled; raise if a right is missing.
+
+        `take` is called with each event, and how long the watch has had events by then.
+        """
         failures = 0
         while True:
-            began_at = self._clock.now()
+            began_at, first_at = self._clock.now(), None
             try:
                 if not version:
                     listed = await self._list(resource)
@@ -176,13 +182,14 @@ class Feed:
                     label_selector=self._labels(resource),
                     field_selector=self._fields(resource),
                 ):
-                    failures = 0
+                    failures, now = 0, self._clock.now()
+                    first_at = first_at or now
                     newest = _metadata_text(event.object, "resourceVersion") or version
                     if _is_older(newest, version):
                         continue  # a proxy has sent it again
                     version = newest
                     if event.type is not WatchEventType.BOOKMARK:
-                        take(event)
+                        take(event, now - first_at)
                     self._find_server()
             except ExpiredError:
                 version = ""
@@ -229,14 +236,15 @@ class Feed:
         self._observation.keep_pods(uids, self._clock.now())
         return names
 
-    def _submit_pod(self, event: WatchEvent) -> None:
+    def _submit_pod(self, event: WatchEvent, watched_for: timedelta) -> None:
         now = self._clock.now()
         if event.type is WatchEventType.DELETED:
             metadata = event.object.get("metadata")
             uid = metadata.get("uid") if isinstance(metadata, dict) else None
             self._observation.remove_pod(str(uid), now)
         else:
-            self._observation.set_pod(event.object, now)
+            is_news = watched_for > _CATCHING_UP
+            self._observation.set_pod(event.object, now, is_news=is_news)
 
     async def _submit_events(self, listed: ObjectList) -> None:
         seen = [
@@ -247,7 +255,7 @@ class Feed:
         for item in sorted(seen, key=lambda seen_event: seen_event.event.at):
             self._observation.submit(item, self._clock.now())
 
-    def _submit_event(self, event: WatchEvent) -> None:
+    def _submit_event(self, event: WatchEvent, _watched_for: timedelta) -> None:
         if event.type is not WatchEventType.DELETED:  # they end after an hour
             self._observation.record_event(event.object, self._clock.now())
 
