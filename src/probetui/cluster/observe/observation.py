@@ -320,13 +320,8 @@ class ClusterObservation:
         was = node.clock.offset
         node.clock.learn(instant, now)
         if node.clock.offset != was:
-            seconds = node.clock.offset.total_seconds()
-            self._note(
-                f"the clock of node {name} is {abs(seconds):.0f}s "
-                f"{'behind' if seconds > 0 else 'ahead of'} this machine's: its times "
-                "are corrected",
-                now,
-            )
+            text = f"the clock of node {name} {_apart(node.clock.offset)}"
+            self._note(text, now)
 
     def _offset_of(self, observed: ObservedPod) -> timedelta:
         node = self._nodes.get(observed.node)
@@ -538,6 +533,19 @@ class ClusterObservation:
             is_observed=True,
             rules=self._foretelling_rules(),
         )
+
+
+def _apart(offset: timedelta) -> str:
+    """Describe the offset of a clock; a late time hides a part of what it is ahead."""
+    seconds = offset.total_seconds()
+    if not seconds:
+        return "is not apart from this machine's: its times are not corrected any more"
+    how = (
+        f"{seconds:.0f}s behind"
+        if seconds > 0
+        else f"at least {-seconds:.0f}s ahead of"
+    )
+    return f"is {how} this machine's: its times are corrected"
 
 
 def read_event(json: Object) -> SeenEvent | None:
