@@ -148,6 +148,7 @@ class CurrentFleet:
             ClusterError: the pods cannot be listed.
         """
         self._client.on_left_out = lambda error: self._note(f"left out: {error}")
+        # Listed twice, as there is no limit of pods: one chunk is in memory at a time.
         names = {_node_name(pod) async for pod in self._pods()} - {""}
         await self._read_rules()
         nodes = await self._read_nodes(sorted(names))
