@@ -209,11 +209,12 @@ class ObjectList:
         self.resource_version = version if isinstance(version, str) else ""
         return following if isinstance(following, str) else ""
 
-    async def objects(self) -> AsyncIterator[dict[str, Any]]:
-        """Yield the objects, once; invalid ones are skipped."""
-        while self._items:
+    async def objects(self, *, keeps: bool = False) -> AsyncIterator[dict[str, Any]]:
+        """Yield the objects, once unless it `keeps` them; invalid ones are skipped."""
+        items = self._items.copy() if keeps else self._items
+        while items:
             try:
-                decoded = decode(self._items.popleft())
+                decoded = decode(items.popleft())
             except TooLargeError as error:
                 self._leave_out(error)
             else:

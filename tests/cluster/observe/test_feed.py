@@ -19,7 +19,7 @@ from probetui.cluster.client import ApiClient
 from probetui.cluster.container_logs import ClusterLogs
 from probetui.cluster.errors import ClusterError, ForbiddenError
 from probetui.cluster.kubeconfig import load_access
-from probetui.cluster.observe.feed import Feed
+from probetui.cluster.observe.feed import Feed, ListedPods, list_selected
 from probetui.cluster.observe.kubelet_counters import CounterSource, ProxyCounters
 from probetui.cluster.observe.observation import ClusterObservation
 from probetui.cluster.selection import PodSelection, select, selector_of
@@ -83,7 +83,9 @@ async def _watching(
     token: str = "",
     selection: PodSelection | None = None,
     source: Callable[[ApiClient], CounterSource] | None = None,
+    meanwhile: Callable[[], None] | None = None,
 ) -> AsyncIterator[Watcher]:
+    """Watch; `meanwhile` is called between the list of the pods and its use."""
     config = write_kubeconfig(folder / "config", url, token=token)
     access = load_access(str(config), environ={})
     observation = ClusterObservation(_CLOCK.now())
@@ -96,7 +98,13 @@ async def _watching(
             None if source is None else source(client),
             Random(1),
         )
-        await feed.begin()
+        listed = None
+        if meanwhile is not None:
+            objects = await list_selected(client, PodSelection(), CLIENT_PODS)
+            assert len([pod async for pod in objects.objects(keeps=True)]) == 2
+            listed = ListedPods(objects, _CLOCK.now())
+            meanwhile()
+        await feed.begin(listed)
         watcher = Watcher(observation, feed)
         running = asyncio.create_task(feed.run(watcher.changed))
         try:
@@ -253,6 +261,25 @@ async def test_a_kill_during_the_start_of_the_watch_is_reported_before_the_exit(
             (exit_,) = exits()
 
     assert exit_.by is ExitCause.LIVENESS
+
+
+async def test_what_came_since_a_list_is_watched(tmp_path: Path) -> None:
+    async with running_server() as server:
+        for name in ("old", "gone"):
+            server.store.put(PODS, _pod(name))
+        ended = _CLOCK.now()
+
+        def change() -> None:
+            nonlocal ended
+            server.store.remove(PODS, "default", "gone")
+            server.store.put(PODS, _pod("new"))
+            ended = _CLOCK.now()
+
+        async with _watching(server.url, tmp_path, meanwhile=change) as watcher:
+            watcher.changed()
+            assert watcher.names == ["gone", "old"]
+            assert max(entry.at for entry in watcher.entries) < ended
+            await watcher.until(lambda: watcher.names == ["new", "old"])
 
 
 async def test_what_a_watch_had_missed_tells_nothing_of_a_clock(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from probetui.cluster.api_server.request_info import RequestInfo
 from probetui.cluster.observe.inputs import PastEnded
 from probetui.cluster.observe.observation import ClusterObservation
 from probetui.cluster.prometheus.client import StoreAccess, StoreClient
@@ -23,7 +24,7 @@ from probetui.cluster.prometheus.past import (
     known_ids,
     past_inputs,
 )
-from probetui.cluster.serving.http_server import HttpResponse
+from probetui.cluster.serving.http_server import HttpRequest, HttpResponse
 from probetui.drive.clocks import SystemClock
 from probetui.k8s.api.pod import POD
 from probetui.k8s.api.status import POD_STATUS
@@ -36,6 +37,7 @@ from probetui.kubelet.journal import (
 )
 from probetui.kubelet_rules import DEFAULT_VERSION
 from tests.cluster import recording
+from tests.cluster.api_server.resources import PODS
 from tests.cluster.player import put_state_at, steps
 from tests.cluster.prometheus.openmetrics import openmetrics, scraped, start
 from tests.cluster.prometheus.server import real_prometheus
@@ -169,6 +171,28 @@ async def test_without_a_store_the_present_is_watched(
     assert status == 0, errors
     assert message in errors
     assert "exec-liveness/liveness" in output
+
+
+@pytest.mark.parametrize("words", [("exec-liveness",), ("-A",)])
+async def test_pods_are_listed_once(tmp_path: Path, words: tuple[str, ...]) -> None:
+    lists = 0
+
+    def count(info: RequestInfo, _: HttpRequest) -> None:
+        nonlocal lists
+        lists += info.resource is PODS and info.verb == "list"
+
+    async with running_server() as server:
+        put_state_at(server.store, Then(), _SINCE)
+        server.api.fault = count
+        config = write_kubeconfig(tmp_path / "config", server.url)
+        status, _, errors = await typed(
+            *("watch", *words, "--kubeconfig", str(config), "--plain", "--no-counters"),
+            *("--prometheus", "http://127.0.0.1:1", "--until", "killed"),
+            *("--timeout", "1s"),
+        )
+
+    assert status == 4, errors
+    assert lists == 1
 
 
 @pytest.mark.parametrize(

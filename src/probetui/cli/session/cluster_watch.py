@@ -100,7 +100,7 @@ async def _watch(
             await _counters(client, options, stack),
             SystemRandom(),
         )
-        await feed.begin()
+        await feed.begin(None if watched_past is None else watched_past.listed)
         name = f"{access.context} ({access.cluster.server}), only watched"
         session = ObservedSession(observation, feed, client, clock, name)
         pods = [pod.pod for pod in session.snapshot.pods]

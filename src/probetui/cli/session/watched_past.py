@@ -18,8 +18,10 @@ from probetui.cli.store_options import (
     store_labels,
     told_queries,
 )
+from probetui.cluster.bounded_responses import ObjectList
 from probetui.cluster.client import PODS, ApiClient
 from probetui.cluster.errors import ClusterError
+from probetui.cluster.observe.feed import ListedPods, list_selected
 from probetui.cluster.observe.inputs import PastEnded
 from probetui.cluster.observe.observation import ClusterObservation
 from probetui.cluster.prometheus.client import StoreAccess, StoreClient
@@ -113,6 +115,7 @@ class WatchedPast:
 
     Attributes:
         begin: when it begins; the present, if nothing is known of it.
+        listed: the pods that were asked for, as they were then; None for none.
     """
 
     def __init__(
@@ -127,6 +130,7 @@ class WatchedPast:
         self._end = self.begin = clock.now()
         self._inputs: list[TimedInput] = []
         self._remarks: list[tuple[str, bool]] = []
+        self.listed: ListedPods | None = None
 
     async def read(self, client: ApiClient, selection: PodSelection) -> None:
         """Read it; what cannot be read is noted in the session.
@@ -136,7 +140,9 @@ class WatchedPast:
         """
         if self._asked.access is None:
             return self._remark(f"the past is not shown: {self._asked.problem}")
-        found = await _selected(client, selection)
+        objects = await list_selected(client, selection, PODS)
+        self.listed = ListedPods(objects, self._clock.now())
+        found = await _selected(objects, selection)
         if not found:
             return None
         chosen = sorted(found, key=lambda each: -each.restarts)[:_MOST_PODS]
@@ -204,16 +210,9 @@ class WatchedPast:
         self._remarks.append((text, is_fault))
 
 
-async def _selected(client: ApiClient, selection: PodSelection) -> list[_Found]:
-    name = selection.only_name
-    listed = await client.list(
-        PODS,
-        selection.namespace,
-        label_selector=selection.label_selector,
-        field_selector=f"metadata.name={name}" if name else "",
-    )
+async def _selected(listed: ObjectList, selection: PodSelection) -> list[_Found]:
     found = []
-    async for json in listed.objects():
+    async for json in listed.objects(keeps=True):
         try:
             each = _Found(POD.read(json), POD_STATUS.read(json.get("status") or {}))
         except ApiFormatError:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from collections.abc import Set as AbstractSet
-from datetime import timedelta
+from datetime import datetime, timedelta
 from random import Random
+from typing import NamedTuple
 
 from probetui.cluster.bounded_responses import ObjectList, TooLargeError
 from probetui.cluster.client import (
@@ -51,6 +52,36 @@ _FAILURES_IN_A_ROW = 5
 _POD_EVENTS = "involvedObject.kind=Pod"
 
 
+class ListedPods(NamedTuple):
+    """A list of the selected pods, and when it was received."""
+
+    objects: ObjectList
+    at: datetime
+
+
+async def list_selected(
+    client: ApiClient, selection: PodSelection, resource: Resource
+) -> ObjectList:
+    """List the selected pods or their events; raises `ClusterError`."""
+    return await client.list(
+        resource,
+        selection.namespace,
+        label_selector=_labels(selection, resource),
+        field_selector=_fields(selection, resource),
+    )
+
+
+def _labels(selection: PodSelection, resource: Resource) -> str:
+    return selection.label_selector if resource is PODS else ""
+
+
+def _fields(selection: PodSelection, resource: Resource) -> str:
+    name = selection.only_name
+    if resource is PODS:
+        return f"metadata.name={name}" if name else ""
+    return f"{_POD_EVENTS},involvedObject.name={name}" if name else _POD_EVENTS
+
+
 class Feed:
     """Fetches the inputs of an observation.
 
@@ -82,12 +113,16 @@ class Feed:
         self._changed: Callable[[], None] = lambda: None
         self._left_out: set[str] = set()
 
-    async def begin(self) -> None:
-        """List the pods for the first time; raises `ClusterError`."""
+    async def begin(self, listed: ListedPods | None = None) -> None:
+        """Submit the first list of the pods; raises `ClusterError`.
+
+        Args:
+            listed: the list, None to fetch it. What came since then is watched.
+        """
         self._client.on_left_out = self._note_left_out
-        listed = await self._list(PODS)
-        names = await self._submit_list(listed)
-        self._version = listed.resource_version
+        objects, at = listed or (await self._list(PODS), None)
+        names = await self._submit_list(objects, at)
+        self._version = objects.resource_version
         for text in self._absences(names):
             self._observation.note(text, self._clock.now())
 
@@ -116,22 +151,7 @@ class Feed:
     # -- watches
 
     async def _list(self, resource: Resource) -> ObjectList:
-        fields = self._fields(resource)
-        return await self._client.list(
-            resource,
-            self._selection.namespace,
-            label_selector=self._labels(resource),
-            field_selector=fields,
-        )
-
-    def _labels(self, resource: Resource) -> str:
-        return self._selection.label_selector if resource is PODS else ""
-
-    def _fields(self, resource: Resource) -> str:
-        name = self._selection.only_name
-        if resource is PODS:
-            return f"metadata.name={name}" if name else ""
-        return f"{_POD_EVENTS},involvedObject.name={name}" if name else _POD_EVENTS
+        return await list_selected(self._client, self._selection, resource)
 
     async def _submit_first_events(self) -> str:
         """Submit the events so far and return their version, empty if there are none.
@@ -179,8 +199,8 @@ class Feed:
                     resource,
                     self._selection.namespace,
                     resource_version=version,
-                    label_selector=self._labels(resource),
-                    field_selector=self._fields(resource),
+                    label_selector=_labels(self._selection, resource),
+                    field_selector=_fields(self._selection, resource),
                 ):
                     failures, now = 0, self._clock.now()
                     first_at = first_at or now
@@ -226,14 +246,19 @@ class Feed:
             self._observation.note(text, self._clock.now(), is_fault=True)
             self._changed()
 
-    async def _submit_list(self, listed: ObjectList) -> set[str]:
-        """Submit a list; pods missing from it are gone. Return the names in it."""
+    async def _submit_list(
+        self, listed: ObjectList, at: datetime | None = None
+    ) -> set[str]:
+        """Submit a list, of now if `at` is None; return the names in it.
+
+        Pods missing from it are gone.
+        """
         uids, names = set(), set()
         async for json in listed.objects():
             names.add(_metadata_text(json, "name"))
-            now = self._clock.now()
+            now = at or self._clock.now()
             uids.add(self._observation.set_pod(json, now, is_news=False))
-        self._observation.keep_pods(uids, self._clock.now())
+        self._observation.keep_pods(uids, at or self._clock.now())
         return names
 
     def _submit_pod(self, event: WatchEvent, watched_for: timedelta) -> None:
