@@ -45,7 +45,7 @@ KERNEL_FILE_BYTES = 8 * 1024 * 1024
 
 _PIECE_BYTES = 64 * 1024
 
-_NEVER_WAITS = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_NEVER_WAITS = os.O_NONBLOCK | os.O_NOCTTY
 _WRITES = os.O_WRONLY | os.O_RDWR
 
 _HANDED_OVER = re.compile(r"/dev/(?:stdin|fd/\d+)|/proc/self/fd/\d+")
@@ -181,7 +181,7 @@ def open_regular(path: Path, *, claim: str | None = AN_INPUT) -> int:
         OSError: it is no regular file, or the system refuses.
     """
     if _HANDED_OVER.fullmatch(str(path)):
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY)
     else:
         descriptor = _open_regular(
             str(path), None, os.O_RDONLY, path, follows_links=True
@@ -224,7 +224,7 @@ def read_kernel_file(path: Path) -> bytes:
     may point its arguments and its environment at all of its memory
     (prctl(2), PR_SET_MM_MAP).
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         pieces: list[bytes] = []
         left = KERNEL_FILE_BYTES
@@ -344,9 +344,6 @@ class DirectoryRoot(Struct, frozen=True):
         if not _components(relative):
             return self.open_directory()
         with self._parent(relative) as (parent, name, path), _named(path):
-            status = os.stat(name, dir_fd=parent, follow_symlinks=False)
-            if stat.S_ISLNK(status.st_mode):
-                raise OSError(errno.ELOOP, "a symbolic link is not followed")
             flags = PINNED | os.O_NOFOLLOW | os.O_NONBLOCK
             descriptor = os.open(name, flags, dir_fd=parent)
             if stat.S_ISLNK(os.fstat(descriptor).st_mode):

@@ -33,7 +33,7 @@ _MOST_REFILLS = 100
 
 OWNER_ALL = 0o700
 IS_LINUX = sys.platform == "linux"
-PINNED = getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC
+PINNED = getattr(os, "O_PATH", os.O_RDONLY)
 """Refers to a file without opening it, where the system can do that."""
 
 DIRECTORY = PINNED | os.O_DIRECTORY

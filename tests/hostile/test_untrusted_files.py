@@ -57,7 +57,7 @@ FS_IOC_SETFLAGS = 0x40086602
 FS_IMMUTABLE_FL = 0x10
 CAPABILITY_VERSION_3 = 0x20080522
 
-OPENED_DIRECTORY = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY
+OPENED_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY
 """How a directory is opened where there is no `O_PATH`."""
 
 
@@ -631,7 +631,7 @@ def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
         for module in (untrusted_files, untrusted_trees):
             monkeypatch.setattr(module, "IS_LINUX", False)
             monkeypatch.setattr(module, "DIRECTORY", OPENED_DIRECTORY)
-            monkeypatch.setattr(module, "PINNED", os.O_RDONLY | os.O_CLOEXEC)
+            monkeypatch.setattr(module, "PINNED", os.O_RDONLY)
     elif request.param == "without /proc":
         monkeypatch.setattr(untrusted_files, "OPEN_DESCRIPTORS", "/nowhere")
     return str(request.param)
@@ -810,6 +810,23 @@ def test_a_file_that_is_made_has_exactly_its_mode(root: DirectoryRoot) -> None:
     modes = [mode_of(root.path / "folder" / name) for name in ("usual", "open", "full")]
     assert modes == [0o600, 0o666, 0o640]
     assert (root.path / "folder/full").read_bytes() == b"content"
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666])
+def test_a_file_is_never_more_open_than_asked_while_it_is_made(
+    root: DirectoryRoot, monkeypatch: pytest.MonkeyPatch, mode: int
+) -> None:
+    os.umask(0)
+    modes: list[int] = []
+
+    def look(descriptor: int, _: int) -> None:
+        modes.append(stat.S_IMODE(os.fstat(descriptor).st_mode))
+
+    monkeypatch.setattr(os, "fchmod", look)
+    root.create_file("folder/created", b"", mode)
+    root.replace_file("folder/replaced", b"", mode)
+
+    assert modes == [mode] * 2
 
 
 def test_a_file_with_two_names_is_read_and_not_written(root: DirectoryRoot) -> None:
