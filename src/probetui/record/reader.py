@@ -155,9 +155,11 @@ def last_kept(rewind: RewindRecord) -> int:
 
 def _renumbered(read: Sequence[_Read]) -> list[_Read]:
     """Return entries and their causes renumbered by their places, as in a journal."""
-    places = {entry.sequence: place for place, (entry, _) in enumerate(read, start=1)}
+    places: dict[int | None, int] = {
+        entry.sequence: place for place, (entry, _) in enumerate(read, start=1)
+    }
     return [
-        _Read(_numbered(entry, place, places.get(cause or 0)), places.get(cause or 0))
+        _Read(_numbered(entry, place, places.get(cause)), places.get(cause))
         for place, (entry, cause) in enumerate(read, start=1)
     ]
 
