@@ -450,17 +450,25 @@ def test_a_hook_is_recorded_without_secrets() -> None:
     assert "hunter22" not in json.dumps(record)
 
 
-def test_a_command_of_somebody_else_is_recorded_without_secrets() -> None:
-    entry = StateEntry(
-        9, FAILED_AT, POD.uid, "app", "", StateField.EXEC, "", "sh -c hunter2"
-    )
-    mask = Mask()
-    mask.learn(["hunter2"])
+@pytest.mark.parametrize(
+    ("what", "written"),
+    [(StateField.EXEC, "sh -c ***"), (StateField.RESULT, "sh -c hunter2")],
+)
+def test_of_states_a_command_of_somebody_else_is_recorded_without_secrets(
+    what: StateField, written: str
+) -> None:
+    entry = StateEntry(9, FAILED_AT, POD.uid, "app", "", what, "", "sh -c hunter2")
 
-    record = encode_entry(entry, replace(CONTEXT, mask=mask))
+    record = encode_entry(entry, replace(CONTEXT, mask=Mask(["hunter2"])))
 
-    assert (record["what"], record["from"]) == ("exec", "")
-    assert "hunter2" not in str(record["to"])
+    assert (record["what"], record["from"]) == (what, "")
+    assert record["to"] == written
+
+
+def test_a_pod_that_is_not_known_has_its_uid_for_a_name_and_no_namespace() -> None:
+    record = encode_entry(FAILED_TICK, replace(CONTEXT, pods={}))
+
+    assert (record["pod"], record["namespace"]) == ("7f3e", "")
 
 
 @pytest.mark.parametrize(

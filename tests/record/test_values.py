@@ -33,6 +33,7 @@ from probetui.record.values import (
     decode_value,
     encode_value,
     format_timestamp,
+    shorten_reason,
 )
 from probetui.values import Kind, TimeSpan, Value
 from tests.builders import START
@@ -189,6 +190,15 @@ def test_a_reason_does_not_repeat_a_long_text() -> None:
         decode_value(Knock | Ring, {"is": "x" * 1_000_000})
 
     assert len(str(caught.value)) < 1_000
+
+
+@pytest.mark.parametrize(("length", "shown"), [(400, 400), (401, 403)])
+def test_of_a_longer_reason_both_ends_are_shown(length: int, shown: int) -> None:
+    reason = shorten_reason(ValueError("begin" + "x" * (length - 8) + "end"))
+
+    assert len(reason) == shown
+    assert reason.startswith("begin")
+    assert reason.endswith("end")
 
 
 def test_what_is_nested_too_deeply_is_refused() -> None:
