@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 
 from probetui.errors import RecordError
+from probetui.output_files import OutputFile
 from probetui.record import file as record_file
 from probetui.record import writer as record_writer
-from probetui.record.codec import Record
+from probetui.record.codec import Record, encode_line
 from probetui.record.file import RECORD_BYTES, record_chunks
-from probetui.record.writer import CompressedRecordWriter
+from probetui.record.writer import RECORD_KIND, CompressedRecordWriter
 from tests.record.test_writer import file_size_limit
 
 NOTE: Record = {"v": 1, "type": "note", "text": "hello"}
@@ -124,6 +125,35 @@ def test_much_routine_does_not_wait(
         return read(path)
 
     assert asyncio.run(write()) == ticks(100)
+
+
+@pytest.mark.parametrize(("room", "count"), [(0, 0), (-1, 1)])
+def test_routine_waits_as_long_as_there_is_room_for_it(
+    path: Path, monkeypatch: pytest.MonkeyPatch, room: int, count: int
+) -> None:
+    monkeypatch.setattr(record_writer, "PENDING_BYTES", len(encode_line(TICK)) + room)
+
+    async def write() -> list[Record]:
+        CompressedRecordWriter.open(path).write([TICK])
+        return read(path)
+
+    assert asyncio.run(write()) == [TICK] * count
+
+
+def test_a_record_that_goes_on_in_another_file_is_whole_in_both(path: Path) -> None:
+    other = path.with_name("later.jsonl.gz")
+    writer = CompressedRecordWriter.open(path)
+
+    writer.write([NOTE])
+    writer.continue_in(OutputFile(other, RECORD_KIND), "later")
+    writer.write([TICK])
+    writer.close()
+
+    assert (read(path), read(other)) == ([NOTE], [TICK])
+    assert [gzip.decompress(file.read_bytes()) for file in (path, other)] == [
+        contents(path), contents(other),
+    ]  # fmt: skip
+    assert writer.name == "later"
 
 
 def test_routine_that_has_become_much_does_not_wait(

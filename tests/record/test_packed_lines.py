@@ -11,7 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probetui.errors import RecordError
-from probetui.record.file import REPORT_BEGINNING, record_chunks, record_lines
+from probetui.record.file import (
+    LINE_BYTES,
+    REPORT_BEGINNING,
+    record_chunks,
+    record_lines,
+)
 from probetui.record.packed_lines import pack_lines, unpack_rows
 from probetui.record.report_file import DATA_TYPE, pack_record
 from probetui.record.values import DamageError
@@ -134,6 +139,18 @@ def test_a_record_in_a_report_is_unpacked_in_parts(tmp_path: Path) -> None:
     path = a_report(tmp_path / "report.html", f"{pack_record(lines)}</script>")
 
     assert max(map(len, record_chunks(path))) <= 1 << 20
+    assert list(record_lines(path)) == lines
+
+
+def test_a_line_in_a_report_may_be_as_long_as_any(tmp_path: Path) -> None:
+    for length, problem in (LINE_BYTES, ""), (LINE_BYTES + 1, "longer than 16 MiB"):
+        line = b"x" * (length - 1) + b"\n"
+        path = a_report(tmp_path / "report.html", f"{pack_record([line])}</script>")
+        if problem:
+            with pytest.raises(RecordError, match=f"a packed line is {problem}"):
+                list(record_lines(path))
+        else:
+            assert list(record_lines(path)) == [line]
 
 
 def swapped(block: str) -> str:

@@ -23,6 +23,7 @@ from probetui.record.file import (
     DamageReport,
     _contents,
     _split_lines,
+    describe_missing_end,
     is_record_beginning,
     is_report_beginning,
     names_record,
@@ -337,6 +338,34 @@ def test_a_recording_knows_its_pods_in_the_order_in_which_they_came(
     played: Path,
 ) -> None:
     assert [pod.name for pod in RecordingFile(played).pods()] == ["web", "db"]
+
+
+@pytest.mark.parametrize(
+    ("manifests", "added"),
+    [([], {"uid-web": WEB, "uid-db": DB}), ([("a.yaml", "kind: Pod")], {})],
+)
+def test_a_recording_has_the_pods_that_no_manifest_has(
+    path: Path, manifests: list[tuple[str, str]], added: dict[str, Pod]
+) -> None:
+    recorder = Recorder(RecordWriter.open(path), RecordContext(START, pods={}))
+    recorder.begin(SessionHeader("0.1.0", "sim", "v1.32", {}, manifests, seed=3))
+    recorder.note_input(AddPod(WEB), START, 0)
+    recorder.note_input(SetPods((DB,)), START, 0)
+    recorder.end("left", 0, START)
+
+    assert read_recording(path).added == added
+
+
+@pytest.mark.parametrize(
+    ("seconds", "clock"),
+    [(0, "00:00.0"), (59.9, "00:59.9"), (61, "01:01.0"), (7325.25, "122:05.2")],
+)
+def test_a_missing_end_is_told_with_how_far_the_record_goes(
+    seconds: float, clock: str
+) -> None:
+    problem = describe_missing_end(7, START + timedelta(seconds=seconds), START)
+
+    assert problem.startswith(f"incomplete recording (7 lines, up to {clock}): the")
 
 
 def test_a_recording_knows_when_its_inputs_came(played: Path) -> None:

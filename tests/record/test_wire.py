@@ -76,7 +76,7 @@ class HeaderWire(Struct, frozen=True):
 
 class PlaceWire(Struct, frozen=True):
     container: Annotated[str, At("gone.container", "key.container")]
-    shouted: Annotated[str, Computed(_shouted)]
+    shouted: Annotated[str, Computed(_shouted), OMIT_DEFAULT] = ""
 
 
 class CheckWire(Struct, frozen=True):

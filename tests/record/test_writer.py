@@ -312,7 +312,7 @@ def test_a_line_that_did_not_fit_is_taken_back_whole(tmp_path: Path) -> None:
     path = tmp_path / "session.jsonl"
     recorder = Recorder(RecordWriter.open(path), CONTEXT)
     recorder.begin(HEADER)
-    journal = [note(1), note(2, "x" * 5000), note(3)]
+    journal = [note(1), note(2), note(3, "x" * 5000), note(4)]
 
     with file_size_limit(path.stat().st_size + 1000):
         recorder.consume(journal)
@@ -320,8 +320,8 @@ def test_a_line_that_did_not_fit_is_taken_back_whole(tmp_path: Path) -> None:
 
     assert recorder.problem == f"{path}: File too large"
     recording = read_recording(path)
-    assert recording.entries == (note(1),)
-    assert recording.problem.startswith("incomplete recording (2 lines, up to 00:01.0)")
+    assert recording.entries == (note(1), note(2))
+    assert recording.problem.startswith("incomplete recording (3 lines, up to 00:02.0)")
 
 
 def test_nothing_is_recorded_after_a_failure_though_there_is_room_again(
@@ -374,7 +374,39 @@ def test_secrets_of_inputs_are_masked_unless_they_are_to_be_kept(
     recorder = Recorder(RecordWriter.open(path), CONTEXT, **options)
     container = Container("app", env=(EnvVar("DB_PASSWORD", "hunter22"),))
 
-    recorder.note_input(AddPod(Pod("uid", "web", containers=(container,))), START, 0)
+    item = AddPod(Pod("uid", "web", containers=(container,)))
+    recorder.note_input(item, START, 0)
+    recorder.consume([])
+    recorder.rewind([], 0, START)
+    recorder.note_input(item, START, 0)
     recorder.end("left", 0, START)
 
-    assert ("hunter22" in path.read_text()) is (keeps_secrets is True)
+    first, _, again, _ = path.read_text().splitlines()
+    assert ("hunter22" in first) is ("hunter22" in again) is (keeps_secrets is True)
+
+
+def test_a_pod_has_its_name_once_it_is_registered(tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+    recorder = Recorder(RecordWriter.open(path), CONTEXT)
+
+    for pods in ([], [Pod("uid", "web")], [Pod("other", "db")]):
+        recorder.register_pods(pods)
+        recorder.consume([RESULT])
+
+    records = map(json.loads, path.read_text().splitlines())
+    assert [record["pod"] for record in records] == ["uid", "web", "web"]
+
+
+def test_of_old_entries_a_third_more_are_known_than_must_be(tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+    recorder = Recorder(RecordWriter.open(path), CONTEXT, lines_kept=30)
+
+    sizes = set()
+    for number in range(1, 200):
+        cause = max(number - 29, 1)
+        recorder.consume([replace(RESULT, sequence=number, cause=cause)])
+        sizes.add(len(recorder._lines_of_entries))
+
+    first, *records = map(json.loads, path.read_text().splitlines())
+    assert (first["cause"], max(sizes)) == (0, 40)
+    assert all(record["cause"] is not None for record in records)
