@@ -313,11 +313,13 @@ class ApiClient:
         label_selector: str = "",
         field_selector: str = "",
         timeout_seconds: int = 300,
+        on_begin: Callable[[], None] = lambda: None,
     ) -> AsyncIterator[WatchEvent]:
         """Yield the changes after a version until the server ends the watch.
 
-        Bookmarks are requested and yielded. The watch may end at any byte: callers
-        resume from the newest `resourceVersion` that they have seen.
+        `on_begin` is called when the server has accepted it. Bookmarks are requested
+        and yielded. The watch may end at any byte: callers resume from the newest
+        `resourceVersion` that they have seen.
 
         Raises:
             ExpiredError: the version is too old; list again.
@@ -335,6 +337,7 @@ class ApiClient:
         async with self.stream(
             resource.path(namespace), access, params=params, timeout=timeout
         ) as response:
+            on_begin()
             async for line in _timely(read_lines(response, LARGEST_OBJECT)):
                 if line is None:
                     self._leave_out(resource, too_large_object())

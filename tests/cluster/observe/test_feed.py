@@ -19,6 +19,7 @@ from probetui.cluster.client import ApiClient
 from probetui.cluster.container_logs import ClusterLogs
 from probetui.cluster.errors import ClusterError, ForbiddenError
 from probetui.cluster.kubeconfig import load_access
+from probetui.cluster.observe import feed as feed_module
 from probetui.cluster.observe.feed import Feed, ListedPods, list_selected
 from probetui.cluster.observe.kubelet_counters import CounterSource, ProxyCounters
 from probetui.cluster.observe.observation import ClusterObservation
@@ -282,7 +283,18 @@ async def test_what_came_since_a_list_is_watched(tmp_path: Path) -> None:
             await watcher.until(lambda: watcher.names == ["new", "old"])
 
 
-async def test_what_a_watch_had_missed_tells_nothing_of_a_clock(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_missed", [True, False])
+async def test_what_a_watch_had_missed_tells_nothing_of_a_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_missed: bool
+) -> None:
+    if not is_missed:
+        monkeypatch.setattr(feed_module, "_CATCHING_UP", timedelta())
+    has_begun = asyncio.Event()
+
+    def note_watch(info: RequestInfo, _request: HttpRequest) -> None:
+        if info.resource is PODS and info.verb == "watch":
+            has_begun.set()
+
     def pod(number: int, life: int) -> dict[str, Any]:
         began = _CLOCK.now() - timedelta(minutes=2 - life)
         state = {"running": {"startedAt": f"{began:%Y-%m-%dT%H:%M:%SZ}"}}
@@ -304,7 +316,11 @@ async def test_what_a_watch_had_missed_tells_nothing_of_a_clock(tmp_path: Path) 
     async with running_server() as server:
         for number in range(4):
             server.store.put(PODS, pod(number, 0))
+        server.api.fault = note_watch
         async with _watching(server.url, tmp_path) as watcher:
+            if not is_missed:
+                await has_begun.wait()
+                await asyncio.sleep(0.3)
             for number in range(4):
                 server.store.put(PODS, pod(number, 1))
 
@@ -314,7 +330,7 @@ async def test_what_a_watch_had_missed_tells_nothing_of_a_clock(tmp_path: Path) 
 
             await watcher.until(lambda: restarted() == 4)
 
-    assert "the clock of node" not in watcher.notes
+    assert ("the clock of node" not in watcher.notes) is is_missed
 
 
 async def test_an_expired_version_is_listed_again(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ _NEXT_TRY = timedelta(minutes=1)
 """Between tries at counters that are refused, and how long a restart may last."""
 
 _CATCHING_UP = timedelta(seconds=2)
-"""What a watch missed before it began comes first, and tells nothing of a clock."""
+"""What a watch missed comes when it begins, and tells nothing of a clock."""
 
 _NODE_CHECK = timedelta(seconds=1)
 _FAILURES_IN_A_ROW = 5
@@ -180,15 +180,20 @@ class Feed:
         resource: Resource,
         version: str,
         take_list: Callable[[ObjectList], Awaitable[object]],
-        take: Callable[[WatchEvent, timedelta], None],
+        take: Callable[[WatchEvent, datetime], None],
     ) -> None:
         """Watch until cancelled; raise if a right is missing.
 
-        `take` is called with each event, and how long the watch has had events by then.
+        `take` is called with each event, and when its watch began.
         """
         failures = 0
         while True:
-            began_at, first_at = self._clock.now(), None
+            began_at = accepted_at = self._clock.now()
+
+            def accept() -> None:
+                nonlocal accepted_at
+                accepted_at = self._clock.now()
+
             try:
                 if not version:
                     listed = await self._list(resource)
@@ -201,15 +206,15 @@ class Feed:
                     resource_version=version,
                     label_selector=_labels(self._selection, resource),
                     field_selector=_fields(self._selection, resource),
+                    on_begin=accept,
                 ):
-                    failures, now = 0, self._clock.now()
-                    first_at = first_at or now
+                    failures = 0
                     newest = _metadata_text(event.object, "resourceVersion") or version
                     if _is_older(newest, version):
                         continue  # a proxy has sent it again
                     version = newest
                     if event.type is not WatchEventType.BOOKMARK:
-                        take(event, now - first_at)
+                        take(event, accepted_at)
                     self._find_server()
             except ExpiredError:
                 version = ""
@@ -261,14 +266,14 @@ class Feed:
         self._observation.keep_pods(uids, at or self._clock.now())
         return names
 
-    def _submit_pod(self, event: WatchEvent, watched_for: timedelta) -> None:
+    def _submit_pod(self, event: WatchEvent, watched_since: datetime) -> None:
         now = self._clock.now()
         if event.type is WatchEventType.DELETED:
             metadata = event.object.get("metadata")
             uid = metadata.get("uid") if isinstance(metadata, dict) else None
             self._observation.remove_pod(str(uid), now)
         else:
-            is_news = watched_for > _CATCHING_UP
+            is_news = now - watched_since > _CATCHING_UP
             self._observation.set_pod(event.object, now, is_news=is_news)
 
     async def _submit_events(self, listed: ObjectList) -> None:
@@ -280,7 +285,7 @@ class Feed:
         for item in sorted(seen, key=lambda seen_event: seen_event.event.at):
             self._observation.submit(item, self._clock.now())
 
-    def _submit_event(self, event: WatchEvent, _watched_for: timedelta) -> None:
+    def _submit_event(self, event: WatchEvent, _watched_since: datetime) -> None:
         if event.type is not WatchEventType.DELETED:  # they end after an hour
             self._observation.record_event(event.object, self._clock.now())
 
