@@ -296,6 +296,21 @@ def test_a_kill_counted_around_a_restart_is_of_no_instance_for_certain() -> None
     assert watched.ends == [(EXITED, 0, ExitCause.UNCERTAIN)]
 
 
+def test_a_kill_is_moved_with_the_clock_that_has_its_time() -> None:
+    watched = Watched()
+    watched.lose_counters()
+    watched.show(3, 0, Running(at(101)))  # its clock is ahead by 98s, it seems
+    watched.tell(20.2, 120, "Unhealthy", "Liveness probe failed: no")
+    watched.show(20.3, 1, Running(at(120)), _ended(0, 101, 120))  # and by 100s
+    watched.show(24.1, 1, Waiting("CrashLoopBackOff"), _ended(1, 120, 124, 1))
+
+    assert watched.ends == [
+        (STOPPING, 0, ExitCause.LIVENESS),
+        (EXITED, 0, ExitCause.LIVENESS),
+        (EXITED, 1, ExitCause.UNCERTAIN),
+    ]
+
+
 def test_two_probes_that_killed_at_once_are_not_told_apart() -> None:
     watched = Watched()
     watched.poll(0.5, Liveness=(1, 0), Startup=(1, 0))

@@ -272,7 +272,7 @@ class ClusterObservation:
             if owner.problem is not None:
                 observed.lose_counters(owner.problem)
         self._learn_clock(observed, status, now, is_news=item.is_news)
-        observed.offset = self._offset_of(observed)
+        observed.use_offset(self._offset_of(observed))
         status = moved_status(status, observed.offset)
         if (known := self._nodes.get(observed.node)) is not None:
             observed.counters = known.counters
@@ -341,7 +341,7 @@ class ClusterObservation:
             node = self._nodes.get(observed.node)
             if node is not None and node.clock.is_ahead(seen.event.at, now):
                 self._compare_clocks(observed.node, node, seen.event.at, now)
-            observed.offset = self._offset_of(observed)
+            observed.use_offset(self._offset_of(observed))
             observed.is_shown = self.lost_since is None
             if observed.offset:
                 event = replace(seen.event, at=seen.event.at + observed.offset)

@@ -38,12 +38,24 @@ _ANSWER = timedelta(seconds=3)
 
 
 class CountedKill(NamedTuple):
-    """A kill by a probe that follows from its results, at a likely time."""
+    """A kill by a probe that follows from its results, at a likely time.
+
+    `is_told`: an event has its time, by the node's clock, which was moved to ours.
+    """
 
     by: ExitCause
     at: datetime
     earliest: datetime
     latest: datetime
+    is_told: bool = False
+
+    def moved(self, by: timedelta) -> CountedKill:
+        """Return it for a node's clock that is apart by so much more than thought."""
+        if not self.is_told:
+            return self
+        return self._replace(
+            at=self.at + by, earliest=self.earliest + by, latest=self.latest + by
+        )
 
     def may_have_ended(self, ended_at: datetime, within: timedelta) -> bool:
         """Return whether it may be the cause of an end, which has whole seconds."""

@@ -160,6 +160,13 @@ class ObservedPod:
         for container in self._containers.values():
             container.use_rules(self.pod, rules)
 
+    def use_offset(self, offset: timedelta) -> None:
+        """Use the offset of the node's clock for what comes from now on."""
+        by, self.offset = offset - self.offset, offset
+        if by:
+            for container in self._containers.values():
+                container.kills = [kill.moved(by) for kill in container.kills]
+
     def use_lag(self, lag: StatusLag) -> None:
         """Use the status delay of the node from now on."""
         self._expectations.lag = lag
@@ -552,7 +559,8 @@ class ObservedPod:
             probe.killed = container.killed_between(by, *window, self.offset)
         if (tick := probe.record_failure(seen)) is not None:
             if by is not None and tick.action is TickAction.KILL:
-                container.kills.append(CountedKill(by, event.at, *window))
+                told = CountedKill(by, event.at, *window, is_told=True)
+                container.kills.append(told)
             return self._write_event(container, event, now, tick)
         entry = EventEntry(_UNNUMBERED, event.at, event)
         container.order.write(entry, now, container.cause(kind, event.at))
