@@ -23,19 +23,25 @@ from probetui.analysis.lanes import (
     instant,
 )
 from probetui.engine.snapshot import Snapshot
-from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.k8s.pod import RestartPolicy
+from probetui.k8s.probe import ExecAction, HTTPGetAction, ProbeKey, ProbeType
 from probetui.k8s.runtime import ContainerID
 from probetui.k8s.status import Running, Waiting
 from probetui.kubelet.journal import (
     ContainerEntry,
+    Exit,
+    ExitCause,
+    LastExit,
     LifecycleStep,
     PodGoneEntry,
+    StoppingSnapshot,
     TickEntry,
 )
 from probetui.kubelet.outcome import Result
+from probetui.kubelet_rules import rules_of
 from probetui.presentation.lanes import ASCII_LANES, lane_line
 from probetui.presentation.text.spans import text_of
-from tests.builders import a_key, at
+from tests.builders import a_container, a_key, at
 from tests.ticks import a_tick, changed_tick
 from tests.tui.history_scenes import steady, stopping, waiting
 
@@ -422,6 +428,113 @@ def test_failures_to_come_grow_with_each(period: int, expected: str) -> None:
     scene = replace(scene, pods=(replace(pod, containers=(container,)),))
 
     assert ahead(scene, 0, period, run=2)[: len(expected)] == expected
+
+
+@pytest.mark.parametrize("end", Exit)
+@pytest.mark.parametrize("is_in_flight", [False, True])
+def test_nothing_comes_after_the_tick_with_which_a_worker_leaves(
+    end: Exit, *, is_in_flight: bool
+) -> None:
+    scene = steady()
+    (pod,) = scene.pods
+    (probe,) = pod.containers[0].probes
+    leaving = replace(probe, last_result=Result.SUCCESS, upcoming_skip=end)
+    if is_in_flight:
+        leaving = replace(leaving, next_tick_at=None, in_flight_since=scene.taken_at)
+    container = replace(pod.containers[0], probes=(leaving,))
+    axis = LaneAxis.around(scene.taken_at, 1, 40)
+
+    lanes = Lanes().cells(axis, scene, pod, container)
+
+    assert drawn([*lanes.probes[0]])[axis.now_index :].strip() == "."
+
+
+HTTP, COMMAND = HTTPGetAction(80), ExecAction(("true",))
+
+
+@pytest.mark.parametrize(
+    ("version", "handler", "has_ended", "is_deleted", "expected"),
+    [
+        pytest.param("1.36", HTTP, False, True, "-", id="runs-while-others-stop"),
+        pytest.param("1.36", HTTP, True, True, "123", id="nothing-listens"),
+        pytest.param("1.34", COMMAND, True, True, "!", id="nothing-to-run-it-in"),
+        pytest.param("1.34", COMMAND, False, True, "-", id="a-command"),
+        pytest.param("1.35", COMMAND, False, True, "!", id="commands-are-canceled"),
+        pytest.param("1.36", COMMAND, False, False, "-", id="not-deleted"),
+        pytest.param("1.36", HTTP, True, False, ".", id="its-exit-is-not-yet-seen"),
+    ],
+)
+def test_the_last_result_does_not_go_on_where_a_container_or_its_pod_ends(
+    version: str,
+    handler: HTTPGetAction | ExecAction,
+    *,
+    has_ended: bool,
+    is_deleted: bool,
+    expected: str,
+) -> None:
+    scene = replace(steady(), rules=rules_of(version))
+    (pod,) = scene.pods
+    (probe,) = pod.containers[0].probes
+    spec = replace(probe.probe, handler=handler, period_seconds=1)
+    key = probe.key._replace(probe_type=ProbeType.READINESS)
+    well = replace(probe, key=key, probe=spec, last_result=Result.SUCCESS, result_run=3)
+    container = replace(pod.containers[0], probes=(well,))
+    status = container.status
+    assert status is not None
+    if has_ended:
+        of = ContainerID(status.container_id)
+        end = LastExit(
+            scene.taken_at, 0, ExitCause.DELETE, "", oom_killed=False, container_id=of
+        )
+        container = replace(container, last_exit=end)
+    since = scene.taken_at if is_deleted else None
+    pod = replace(pod, pod=replace(pod.pod, deletion_requested_at=since))
+    axis = LaneAxis.around(scene.taken_at, 1, 40)
+
+    lanes = Lanes().cells(axis, scene, pod, container)
+
+    coming = drawn([*lanes.probes[0]])[axis.now_index + 5 :]
+    first = drawn([*lanes.probes[0]])[axis.now_index :].strip()
+    assert first.startswith(expected)
+    assert set(coming) == {expected[-1]}
+
+
+@pytest.mark.parametrize(
+    ("has_sidecar", "expected"), [(False, "123"), (True, "123333")]
+)
+def test_what_is_gone_is_probed_until_the_others_of_its_pod_have_ended(
+    *, has_sidecar: bool, expected: str
+) -> None:
+    scene = steady()
+    (pod,) = scene.pods
+    (probe,) = pod.containers[0].probes
+    key = probe.key._replace(probe_type=ProbeType.READINESS)
+    spec = replace(probe.probe, handler=HTTP, period_seconds=1)
+    now = scene.taken_at
+    well = replace(
+        probe, key=key, probe=spec, last_result=Result.SUCCESS, next_tick_at=now
+    )
+    status = pod.containers[0].status
+    assert status is not None
+    of = ContainerID(status.container_id)
+    end = LastExit(now, 0, ExitCause.DELETE, "", oom_killed=False, container_id=of)
+    gone = replace(pod.containers[0], probes=(well,), last_exit=end)
+    stop = StoppingSnapshot(now, 3, "pod", ExitCause.DELETE)
+    other = replace(pod.containers[0], probes=(), stopping=stop)
+    sidecars = (a_container("log", restart_policy=RestartPolicy.ALWAYS),)
+    spec_of_pod = replace(
+        pod.pod,
+        deletion_requested_at=now,
+        init_containers=sidecars if has_sidecar else (),
+    )
+    pod = replace(pod, pod=spec_of_pod, containers=(gone, other))
+    axis = LaneAxis.around(now, 1, 40)
+
+    lanes = Lanes().cells(axis, scene, pod, gone)
+
+    coming = drawn([*lanes.probes[0]])[axis.now_index :].strip()
+    assert coming[: len(expected)] == expected
+    assert (len(coming) == len(expected)) is not has_sidecar
 
 
 def test_a_tick_that_comes_late_is_drawn_beside_one_of_another_probe() -> None:

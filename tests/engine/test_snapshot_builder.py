@@ -25,7 +25,13 @@ from probetui.k8s.event import EventType
 from probetui.k8s.pod import Pod, RestartPolicy
 from probetui.k8s.probe import ExecAction, ProbeType
 from probetui.k8s.runtime import ContainerID, RuntimeState
-from probetui.k8s.status import ContainerStatus, PodPhase, Running, Waiting
+from probetui.k8s.status import (
+    ContainerStatus,
+    PodPhase,
+    Running,
+    Terminated,
+    Waiting,
+)
 from probetui.k8s.volume import EmptyDir, Volume
 from probetui.kubelet.config import KubeletConfig
 from probetui.kubelet.effects import (
@@ -51,6 +57,7 @@ from probetui.kubelet.facts import (
     ProbeFinished,
 )
 from probetui.kubelet.journal import (
+    Exit,
     ExitCause,
     NoteEntry,
     PodGoneEntry,
@@ -645,6 +652,31 @@ class TestProbe:
 
         assert (soon.upcoming_skip, later.upcoming_skip) == (Skip.INITIAL_DELAY, None)
         assert soon.delay_until == at(15)
+
+    def test_it_is_foreseen_that_a_worker_leaves_with_its_next_tick(self) -> None:
+        bench = Bench(replace(probed_pod(), restart_policy=RestartPolicy.NEVER))
+        bench.publish(a_container_status())
+        bench.step_workers()
+        bench.answer()
+
+        bench.publish(a_container_status(state=Terminated(0)))
+
+        assert bench.probe_snapshot().upcoming_skip is Exit.CONTAINER_WILL_NOT_RESTART
+
+    @pytest.mark.parametrize("is_first", [False, True])
+    def test_a_worker_that_is_stopped_leaves_once_its_step_is_over(
+        self, *, is_first: bool
+    ) -> None:
+        bench = Bench(probed_pod())
+        if is_first:
+            bench.probes.add_pod(bench.pod, START)
+        else:
+            bench.publish(a_container_status())
+            bench.step_workers()
+
+        bench.probes.scheduler.stop(a_key())
+
+        assert bench.probe_snapshot().upcoming_skip is Exit.STOPPED
 
     @pytest.mark.parametrize(
         ("status", "delay_seconds"),

@@ -28,15 +28,17 @@ from probetui.engine.snapshot import (
     ProbeSnapshot,
     Snapshot,
 )
-from probetui.k8s.probe import ProbeKey, ProbeType
+from probetui.k8s.probe import ExecAction, ProbeKey, ProbeType
 from probetui.k8s.status import PodStatus, Running, Waiting
 from probetui.kubelet.journal import (
     BackoffEntry,
     ContainerEntry,
+    Exit,
     JournalEntry,
     LifecycleStep,
     PodGoneEntry,
     StatusEntry,
+    StoppingSnapshot,
     TickEntry,
 )
 from probetui.kubelet.outcome import Result
@@ -118,9 +120,9 @@ class LaneCell(Struct, frozen=True):
 
 EMPTY_CELL = LaneCell()
 _UNPROBED = LaneCell(CellKind.UNPROBED)
-_UNPROBED_AHEAD, _CALM_AHEAD, _KILL_AHEAD = (
+_UNPROBED_AHEAD, _CALM_AHEAD, _ERRORED_AHEAD, _KILL_AHEAD = (
     LaneCell(kind, is_tick=True, is_future=True)
-    for kind in (CellKind.UNPROBED, CellKind.CALM, CellKind.KILL)
+    for kind in (CellKind.UNPROBED, CellKind.CALM, CellKind.ERRORED, CellKind.KILL)
 )
 
 
@@ -735,7 +737,12 @@ class Lanes(Struct):
 
 
 class _Ahead:
-    """What comes if every probe goes on as its last tick ended."""
+    """What comes if every probe goes on as its last tick ended.
+
+    In a pod that is being deleted the kubelet learns of no exit before all have ended,
+    and readiness is probed until then: of a container that is gone it fails, and
+    commands cannot run. In other pods the next status says that it is gone.
+    """
 
     def __init__(
         self,
@@ -746,6 +753,19 @@ class _Ahead:
     ) -> None:
         self._axis = axis
         self._container = container
+        self._is_deleted = pod.pod.deletion_requested_at is not None
+        self._cancels = self._is_deleted and snapshot.rules.cancels_exec_on_deletion
+        status, exit_ = container.status, container.last_exit
+        self._is_gone = (
+            status is not None
+            and exit_ is not None
+            and exit_.container_id == status.container_id
+        )
+        self._until = axis.end
+        if self._is_gone and self._is_deleted and not pod.pod.sidecars:
+            # Sidecars are stopped after the others: when they end is not known yet.
+            stops = [other.stopping for other in pod.containers if other.stopping]
+            self._until = min(max(map(_latest_end, stops), default=axis.end), axis.end)
         self._kills_at = {}
         for probe in container.probes:
             missing = _missing_for_kill(snapshot, pod, container, probe)
@@ -768,7 +788,7 @@ class _Ahead:
             return
         period = probe.probe.period_seconds
         steady = self._steady(probe)
-        number, kill, last = 0, self._kills_at.get(probe.key), axis.end
+        number, kill, last = 0, self._kills_at.get(probe.key), self._until
         while (at := self._drawn_at(probe, first, number)) < last:
             index = axis.index(at)
             begin = axis.begin(index)
@@ -780,6 +800,8 @@ class _Ahead:
                 return
             kills = kill is not None and begin <= kill < end
             yield index, steady or self._failing(probe, number, kills=kills)
+            if isinstance(probe.upcoming_skip, Exit):
+                return
             number += 1
 
     def _first(self, probe: ProbeSnapshot) -> float | None:
@@ -804,16 +826,20 @@ class _Ahead:
         """Return what every tick would show, None while failures are counted."""
         if probe.upcoming_skip is not None or probe.on_hold:
             return _UNPROBED_AHEAD
-        if probe.last_result is not Result.FAILURE or not probe.result_run:
-            return _CALM_AHEAD
-        return None
+        if self._is_gone and not self._is_deleted:
+            return _UNPROBED_AHEAD
+        if (self._is_gone or self._cancels) and isinstance(
+            probe.probe.handler, ExecAction
+        ):
+            return _ERRORED_AHEAD
+        return None if self._is_gone or _failures(probe) else _CALM_AHEAD
 
     def _failing(self, probe: ProbeSnapshot, number: int, *, kills: bool) -> LaneCell:
         """Return what the failure after so many others would show."""
         if kills:
             return _KILL_AHEAD
         threshold = probe.probe.failure_threshold
-        level = min(probe.result_run + number + 1, threshold)
+        level = min(_failures(probe) + number + 1, threshold)
         return LaneCell(
             CellKind.FAILING, level, threshold, is_tick=True, is_future=True
         )
@@ -823,8 +849,7 @@ class _Ahead:
         axis, container = self._axis, self._container
         begin = axis.begin(index)
         if (stopping := container.stopping) is not None:
-            seconds = stopping.grace_period_seconds
-            until = axis.index(stopping.since.timestamp() + seconds)
+            until = axis.index(_latest_end(stopping))
             if index > until:
                 return EMPTY_CELL
             kind = CellKind.EXIT if index == until else CellKind.GRACE
@@ -846,6 +871,16 @@ class _Ahead:
         return EMPTY_CELL
 
 
+def _latest_end(stopping: StoppingSnapshot) -> float:
+    """Return when the grace period of a stop is over."""
+    return stopping.since.timestamp() + stopping.grace_period_seconds
+
+
+def _failures(probe: ProbeSnapshot) -> int:
+    """Return the run of failures that a probe is in, 0 if it is in none."""
+    return probe.result_run if probe.last_result is Result.FAILURE else 0
+
+
 def _missing_for_kill(
     snapshot: Snapshot,
     pod: PodSnapshot,
@@ -856,7 +891,7 @@ def _missing_for_kill(
 
     None if no failure does, or if the last result was none.
     """
-    if probe.last_result is not Result.FAILURE or not probe.result_run:
+    if not _failures(probe):
         return None
     failure = predict_next_failure(
         pod.pod,

@@ -17,7 +17,7 @@ from probetui.analysis.timing import kill_grace_period, kills_at_resync
 from probetui.engine.snapshot import ContainerSnapshot, ProbeSnapshot
 from probetui.k8s.pod import Container, Pod
 from probetui.k8s.probe import ExecAction, ProbeType
-from probetui.kubelet.journal import Skip, TickAction, TickEntry
+from probetui.kubelet.journal import Exit, Skip, TickAction, TickEntry
 from probetui.kubelet.kuberuntime.grace_period import GracePeriod
 from probetui.kubelet.kuberuntime.restart import (
     is_only_container,
@@ -317,7 +317,8 @@ def _no_probe(
         # The kubelet puts a startup probe on hold for either result.
         return FailureEffect.STARTUP_DONE if is_startup_done else FailureEffect.ON_HOLD
     match probe.upcoming_skip:
-        case None | Skip.INITIAL_DELAY:
+        case None | Skip.INITIAL_DELAY | Exit.POD_DELETED | Exit.STOPPED:
+            # What is in flight still comes, and does nothing in a pod that ends.
             return None
         case Skip.NOT_STARTED:
             return FailureEffect.WAITS_FOR_STARTUP

@@ -14,6 +14,7 @@ from probetui.k8s.probe import Probe, ProbeKey, ProbeType
 from probetui.k8s.runtime import RuntimeCondition, StoredImage
 from probetui.k8s.status import ContainerStatus, PodStatus
 from probetui.kubelet.journal import (
+    Exit,
     JournalEntry,
     LastExit,
     Skip,
@@ -33,9 +34,10 @@ class ProbeSnapshot(Struct, frozen=True):
 
     `stored_result` is the results manager's for the shown container, None without one.
     `upcoming_skip` is why the next tick would skip if nothing changed: None means
-    probe. `delay_until` is set if there is an initial delay. `is_held_back` means that
-    probes are paused and a due tick waits. `history` is newest last, at most 60.
-    `worker_alive` is False before the worker exists and after it left.
+    probe, an exit that the worker leaves with that tick. `delay_until` is set if there
+    is an initial delay. `is_held_back` means that probes are paused and a due tick
+    waits. `history` is newest last, at most 60. `worker_alive` is False before the
+    worker exists and after it left.
 
     `muted` means that results have no consequences; `injections` are the pending ones.
     `manifest_probe` is set while `probe` has another timing than the manifest's.
@@ -55,7 +57,7 @@ class ProbeSnapshot(Struct, frozen=True):
     in_flight_since: datetime | None = None
     next_tick_at: datetime | None = None
     is_held_back: bool = False
-    upcoming_skip: Skip | None = None
+    upcoming_skip: Skip | Exit | None = None
     delay_until: datetime | None = None
     ticks: int = 0
     successes: int = 0

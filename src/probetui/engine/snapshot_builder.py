@@ -336,7 +336,6 @@ class SnapshotBuilder:
             )
         worker = loop.worker
         next_at = None if loop.in_flight is not None else loop.next_tick_at
-        skip = predict_skip(worker, status, next_at or loop.next_tick_at)
         return ProbeSnapshot(
             key=key,
             probe=probe,
@@ -350,7 +349,7 @@ class SnapshotBuilder:
             ),
             next_tick_at=next_at,
             is_held_back=overrides.holds_ticks,
-            upcoming_skip=skip,
+            upcoming_skip=predict_skip(loop, status),
             delay_until=_delay_until(probe, own),
             ticks=loop.ticks,
             successes=loop.successes,

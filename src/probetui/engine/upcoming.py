@@ -8,10 +8,10 @@ from heapq import nsmallest
 
 from probetui.debugger.stepping import tick_queue
 from probetui.engine.snapshot import PodSnapshot, Upcoming, UpcomingKind
-from probetui.k8s.status import PodStatus, Running
+from probetui.k8s.status import PodStatus
 from probetui.kubelet.facts import ProbeFinished
-from probetui.kubelet.journal import Skip
-from probetui.kubelet.prober.worker import Worker, whole_seconds
+from probetui.kubelet.journal import Exit, Skip
+from probetui.kubelet.prober.worker_loop import WorkerLoop
 from probetui.kubelet.prober.worker_scheduler import WorkerScheduler
 
 UPCOMING_SHOWN = 50
@@ -75,23 +75,13 @@ def _ends(pod: PodSnapshot) -> Iterator[Upcoming]:
             )
 
 
-def predict_skip(worker: Worker, status: PodStatus | None, at: datetime) -> Skip | None:
-    """Predict why a tick at an instant would skip; None if it would probe.
+def predict_skip(loop: WorkerLoop, status: PodStatus | None) -> Skip | Exit | None:
+    """Predict why the next tick will not probe; None if it will.
 
-    For display only: it changes no state.
+    An exit is the worker's last tick. For display only: it changes no state.
     """
-    if status is None:
-        return Skip.NO_STATUS
-    container = worker.find_container(status)
-    if container is None:
-        return Skip.CONTAINER_MISSING
-    is_new = (worker.container_id or "://") != container.container_id
-    if worker.on_hold and not is_new:
-        return Skip.ON_HOLD
-    if not isinstance(container.state, Running):
-        return Skip.NOT_RUNNING
-    if container.state.started_at is None:
-        return Skip.INITIAL_DELAY
-    age_seconds = whole_seconds(at - container.state.started_at)
-    decision = worker.pass_time_gates(container, age_seconds)
-    return decision if isinstance(decision, Skip) else None
+    skip = loop.worker.foresee(status, loop.next_tick_at)
+    # A worker that waits for its first tick sees the stop after it.
+    if loop.stop and (skip is not None or loop.ticker_at is not None):
+        return Exit.STOPPED
+    return skip

@@ -35,6 +35,7 @@ from probetui.k8s.probe import ProbeKey
 from probetui.k8s.runtime import ListenerScope, SocketAddress
 from probetui.k8s.status import ContainerStatus, PodPhase, PodStatus
 from probetui.kubelet.journal import (
+    Exit,
     ExitCause,
     FindingEntry,
     LastExit,
@@ -149,6 +150,16 @@ def _write_spec(probe: ProbeSnapshot, context: _StateContext) -> Any:
 
 def _is_edited(probe: ProbeSnapshot, _context: _StateContext) -> bool:
     return probe.manifest_probe is not None
+
+
+def _write_next_skip(probe: ProbeSnapshot, _context: _StateContext) -> Skip | None:
+    skip = probe.upcoming_skip
+    return skip if isinstance(skip, Skip) else None
+
+
+def _write_next_exit(probe: ProbeSnapshot, _context: _StateContext) -> Exit | None:
+    skip = probe.upcoming_skip
+    return skip if isinstance(skip, Exit) else None
 
 
 def _write_run(probe: ProbeSnapshot, _context: _StateContext) -> Any:
@@ -357,8 +368,13 @@ class ProbeObject(StateObject, frozen=True):
     next_tick_at: Instant | None
     next_skip: Annotated[
         Skip | None,
-        Meta(description="why the next tick will not probe; null: it will"),
-        At("upcoming_skip"),
+        Meta(description="why the next tick will not probe; null: it will, or ends"),
+        Computed(_write_next_skip),
+    ]
+    next_exit: Annotated[
+        Exit | None,
+        Meta(description="why the worker ends with the next tick; null: it does not"),
+        Computed(_write_next_exit),
     ]
     delay_until: Instant | None
     counts: Annotated[CountsObject, SAME]
@@ -515,6 +531,7 @@ _SCHEMA_NAMES: Mapping[type, str] = {
     RunObject: "Run",
     SessionState: "SessionState",
     Severity: "Severity",
+    Exit: "Exit",
     Skip: "Skip",
     StoppingObject: "Stopping",
     CountsObject: "Counts",

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from probetui.engine.upcoming import predict_skip
 from probetui.k8s.pod import Pod, RestartPolicy
 from probetui.k8s.probe import ProbeType
 from probetui.k8s.runtime import ContainerID
@@ -484,12 +483,12 @@ def test_ages_are_cut_towards_zero(milliseconds: int, whole: int) -> None:
     ],
 )
 def test_it_can_be_foreseen_what_a_tick_would_do(
-    status: PodStatus | None, skip: Skip | None
+    status: PodStatus | None, skip: Skip | Exit | None
 ) -> None:
     bench = a_probed(failure_threshold=1, initial_delay_seconds=5)
     bench.record(FAILURE)
 
-    assert predict_skip(bench.worker, status, at(60)) is skip
+    assert bench.worker.foresee(status, at(60)) is skip
 
 
 STATES = st.sampled_from([RUNNING, Running(), Waiting(), EXITED, None])
@@ -509,24 +508,32 @@ INSTANTS = st.integers(0, 9).map(at)
     st.lists(st.tuples(STATUSES, INSTANTS, st.sampled_from(Result)), max_size=12),
     STATUSES,
     INSTANTS,
+    st.sampled_from(RestartPolicy),
+    st.booleans(),
 )
-def test_the_predicted_skip_is_that_of_the_next_tick(
+def test_what_is_foreseen_is_what_the_next_tick_does(
     kind: ProbeType,
     past: list[tuple[PodStatus | None, Any, Result]],
     status: PodStatus | None,
     now: Any,
+    policy: RestartPolicy,
+    is_deleted: bool,  # noqa: FBT001  # hypothesis gives it by its place
 ) -> None:
     bench = Bench(kind, failure_threshold=1, initial_delay_seconds=3)
     for earlier, when, result in past:
         if isinstance(bench.worker.decide(earlier, bench.results, when), ProbeNow):
             bench.record(result)
 
-    foreseen = predict_skip(bench.worker, status, now)
+    bench.worker.pod = replace(
+        bench.worker.pod,
+        restart_policy=policy,
+        deletion_requested_at=START if is_deleted else None,
+    )
+
+    foreseen = bench.worker.foresee(status, now)
     decision = bench.worker.decide(status, bench.results, now)
 
-    assert isinstance(decision, Exit) or foreseen == (
-        decision if isinstance(decision, Skip) else None
-    )
+    assert foreseen == (None if isinstance(decision, ProbeNow) else decision)
 
 
 @given(st.lists(st.tuples(STATUSES, INSTANTS), max_size=12))
@@ -536,7 +543,7 @@ def test_to_foresee_changes_nothing(
     bench, twin = Bench(failure_threshold=1), Bench(failure_threshold=1)
 
     for status, now in past:
-        predict_skip(bench.worker, status, now)
+        bench.worker.foresee(status, now)
 
         assert bench.worker.decide(status, bench.results, now) == twin.worker.decide(
             status, twin.results, now

@@ -165,9 +165,16 @@ class Worker:
         if container is None:
             self.considered = TickFacts(status.phase)
             return Skip.CONTAINER_MISSING
-        if (self.container_id or "://") != container.container_id:
+        if self._is_new(container):
             self._adopt_container(container, results)
-        decision, age_seconds = self._pass_gates(container, status, results, now)
+        decision, age_seconds = self._pass_gates(
+            container, status, now, on_hold=self.on_hold
+        )
+        if decision is Skip.NOT_RUNNING or decision is Exit.CONTAINER_WILL_NOT_RESTART:
+            if self.container_id:
+                results.set(self.container_id, Result.FAILURE, self.key.pod_uid)
+        elif decision is Exit.POD_DELETED:
+            results.set(self.container_id, Result.SUCCESS, self.key.pod_uid)
         delay_seconds = self.probe.initial_delay_seconds
         if age_seconds is not None and age_seconds > delay_seconds:
             age_seconds = delay_seconds
@@ -182,6 +189,22 @@ class Worker:
             age_seconds,
         )
         return decision
+
+    def foresee(self, status: PodStatus | None, at: datetime) -> Skip | Exit | None:
+        """Return why a tick at an instant would not probe, None if it would.
+
+        Nothing changes by it.
+        """
+        if status is None:
+            return Skip.NO_STATUS
+        if status.phase.is_terminal:
+            return Exit.POD_ENDED
+        container = self.find_container(status)
+        if container is None:
+            return Skip.CONTAINER_MISSING
+        on_hold = self.on_hold and not self._is_new(container)
+        decision, _ = self._pass_gates(container, status, at, on_hold=on_hold)
+        return None if isinstance(decision, ProbeNow) else decision
 
     def record(
         self, result: Result, results: ResultsManager, *, stores: bool = True
@@ -235,6 +258,9 @@ class Worker:
             None,
         )
 
+    def _is_new(self, container: ContainerStatus) -> bool:
+        return (self.container_id or "://") != container.container_id
+
     def _adopt_container(
         self, container: ContainerStatus, results: ResultsManager
     ) -> None:
@@ -250,16 +276,15 @@ class Worker:
         self,
         container: ContainerStatus,
         status: PodStatus,
-        results: ResultsManager,
         now: datetime,
+        *,
+        on_hold: bool,
     ) -> tuple[Decision, int | None]:
         """Return the decision, and the container's age if it was checked."""
-        if self.on_hold:
+        if on_hold:
             return Skip.ON_HOLD, None
         state = container.state
         if not isinstance(state, Running):
-            if self.container_id:
-                results.set(self.container_id, Result.FAILURE, self.key.pod_uid)
             if isinstance(state, Terminated) and self._ends_after(state, status):
                 return Exit.CONTAINER_WILL_NOT_RESTART, None
             return Skip.NOT_RUNNING, None
@@ -268,7 +293,6 @@ class Worker:
             and self.pod.deletion_requested_at is not None
             and self.key.probe_type is not ProbeType.READINESS
         ):
-            results.set(self.container_id, Result.SUCCESS, self.key.pod_uid)
             return Exit.POD_DELETED, None
         if state.started_at is None:
             # Go's age of the zero time is the most negative one: it never passes.

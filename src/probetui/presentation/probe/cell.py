@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from probetui.engine.snapshot import ProbeSnapshot
-from probetui.kubelet.journal import Skip
+from probetui.kubelet.journal import Exit, Skip
 from probetui.kubelet.outcome import Result
 from probetui.presentation.probe.state import (
     delay_left,
@@ -87,7 +87,7 @@ def _marked(mark: Span, word: str, role: Role) -> Iterator[Line]:
     yield line(Span(word, role))
 
 
-def _skipped(probe: ProbeSnapshot, skip: Skip, view: View) -> Iterator[Line]:
+def _skipped(probe: ProbeSnapshot, skip: Skip | Exit, view: View) -> Iterator[Line]:
     match skip:
         case Skip.NOT_STARTED | Skip.ALREADY_STARTED:
             yield line(muted("wait"))
@@ -95,7 +95,7 @@ def _skipped(probe: ProbeSnapshot, skip: Skip, view: View) -> Iterator[Line]:
             left = delay_left(probe, view.now)
             yield line(muted(f"delay {left}"))
             yield line(muted(f"d {left}"))
-        case Skip.NOT_RUNNING:
+        case Skip.NOT_RUNNING | Exit.CONTAINER_WILL_NOT_RESTART | Exit.POD_ENDED:
             yield line(muted("down"))
         case _:
             yield line(muted(view.marks.empty))

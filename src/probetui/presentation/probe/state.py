@@ -16,7 +16,7 @@ from probetui.k8s.probe import (
     ProbeType,
     TCPSocketAction,
 )
-from probetui.kubelet.journal import Skip, TickAction
+from probetui.kubelet.journal import Exit, Skip, TickAction
 from probetui.kubelet.outcome import Result
 from probetui.presentation.text.spans import Line, Role, Span, line, muted
 from probetui.presentation.text.view import View
@@ -121,7 +121,7 @@ def probe_state_word(probe: ProbeSnapshot) -> str:
             return "waiting for startup"
         case Skip.INITIAL_DELAY:
             return "initial delay"
-        case Skip.NOT_RUNNING:
+        case Skip.NOT_RUNNING | Exit.CONTAINER_WILL_NOT_RESTART | Exit.POD_ENDED:
             return "not running"
         case _ if probe.error_run:
             return "error"

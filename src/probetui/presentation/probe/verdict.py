@@ -32,7 +32,7 @@ from probetui.k8s.status import (
     Terminated,
     Waiting,
 )
-from probetui.kubelet.journal import PROBE_CAUSES, ExitCause, Skip
+from probetui.kubelet.journal import PROBE_CAUSES, Exit, ExitCause, Skip
 from probetui.kubelet.kuberuntime.grace_period import GracePeriod
 from probetui.kubelet.kuberuntime.restart import (
     effective_restart_policy,
@@ -317,7 +317,7 @@ def _idle(
             )
         case Skip.INITIAL_DELAY:
             return ProbeVerdict("DELAYED", Tone.WAITING, _delay(probe, view))
-        case Skip.NOT_RUNNING:
+        case Skip.NOT_RUNNING | Exit.CONTAINER_WILL_NOT_RESTART | Exit.POD_ENDED:
             why = _why_not_running(pod, container, view)
             return ProbeVerdict("DOWN", Tone.COUNTING, why)
         case skip if skip in _NO_CONTAINER:
