@@ -24,7 +24,7 @@ def _offset_after(*late_seconds: float) -> float:
     return clock.offset.total_seconds()
 
 
-@pytest.mark.parametrize("late", [(3.4,), (3.4, 5.0), (3.4, 0.2, 4.0)])
+@pytest.mark.parametrize("late", [(3.4,), (3.4, 5.0), (3.4, 0.2, 4.0), (37, 33, 14, 8)])
 def test_statuses_that_are_late_are_not_taken_for_a_clock_behind(
     late: tuple[float, ...],
 ) -> None:
@@ -33,6 +33,12 @@ def test_statuses_that_are_late_are_not_taken_for_a_clock_behind(
 
 def test_a_clock_behind_is_known_by_several_statuses() -> None:
     assert _offset_after(60.5, 61.0, 60.7) == 60
+
+
+def test_late_statuses_do_not_hide_what_was_known_of_a_clock() -> None:
+    late = [10 * number for number in range(10, 0, -1)]
+    assert _offset_after(-59.5, *(seconds - 59.5 for seconds in late)) == -60
+    assert _offset_after(*[60.5] * 3, *(seconds + 60.5 for seconds in late)) == 60
 
 
 def test_a_clock_ahead_is_known_by_one_status_as_none_comes_too_early() -> None:

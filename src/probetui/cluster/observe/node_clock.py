@@ -26,7 +26,9 @@ _LEAST = timedelta(seconds=2)
 _CHANGE = timedelta(seconds=1)
 _SAMPLES = 10
 _LEAST_SAMPLES = 3
-"""A single status that is late looks like a clock that is behind."""
+"""A status that is late looks like a clock that is behind; several are late apart."""
+
+_AGREEING = timedelta(seconds=2)
 
 _HALF_A_SECOND = timedelta(milliseconds=500)
 _NONE = timedelta()
@@ -46,12 +48,14 @@ class NodeClock:
     def learn(self, instant: datetime, received_at: datetime) -> None:
         """Add a sample: an instant of the node's clock that has just arrived.
 
-        A delay makes a sample larger, never smaller: the minimum counts. So a negative
-        sample is certain at once, others after several.
+        A delay makes a sample larger, never smaller: the minimum counts. So a smaller
+        offset is certain at once, a larger one when several samples agree.
         """
         self._samples.append(received_at - instant)
-        offset = min(self._samples) - _HALF_A_SECOND
-        if offset > _NONE and len(self._samples) < _LEAST_SAMPLES:
+        least = min(self._samples)
+        offset = least - _HALF_A_SECOND
+        agreeing = sum(sample - least <= _AGREEING for sample in self._samples)
+        if offset > self.offset and agreeing < _LEAST_SAMPLES:
             return
         # Statuses have whole seconds, and so has a record of them.
         whole = timedelta(seconds=round(offset.total_seconds()))
