@@ -189,7 +189,7 @@ def test_a_password_in_a_pull_secret_is_secret_in_each_form() -> None:
     assert {auth, "hunter22"} <= found
 
 
-SECRET = 's3cr "t/päss+'
+SECRET = 's3cr "t/päss\x02+'
 ENCODED = {
     "as it is": SECRET,
     "base64": b64encode(SECRET.encode()).decode(),

@@ -75,11 +75,13 @@ def test_a_row_that_nothing_was_packed_into_is_refused(row: bytes) -> None:
         list(unpack_rows([b"=n 7\n", b"=m 7\n", row]))
 
 
-@pytest.mark.parametrize("row", [b"2,+1\n", b"0\n", b"0,+1,+1\n", b"x,+1\n", b"\n"])
+@pytest.mark.parametrize(
+    "row", [b"2,+1\n", b"0\n", b"0,+1,+1\n", b"x,+1\n", b"\n", b"2 \n", b"2\r\n"]
+)
 def test_a_row_of_no_shape_is_called_that(row: bytes) -> None:
     problem = r"^a row names no shape, or has other numbers$"
     with pytest.raises(DamageError, match=problem):
-        list(unpack_rows([b"=n 7\n", b"=m 7\n", row]))
+        list(unpack_rows([b"=n 7\n", b"=m 7\n", b"=none\n", row]))
 
 
 @pytest.mark.parametrize(
@@ -110,7 +112,7 @@ def test_an_instant_that_does_not_exist_is_refused() -> None:
         )
 
 
-@pytest.mark.parametrize("number", [10, 10**17, 10**18 - 2])
+@pytest.mark.parametrize("number", [10, 10**17 - 1, 10**17, 10**18 - 2])
 def test_the_step_from_a_number_to_the_next_is_one(number: int) -> None:
     rows = list(pack_lines([b"n %d\n" % number, b"n %d\n" % (number + 1)]))
 

@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from string import ascii_letters
 
 import pytest
 
@@ -548,7 +549,7 @@ def test_a_line_of_too_many_values_is_damaged(
     monkeypatch.setattr(record_file, "_MOST_VALUES", 300)
     first, *rest = path.read_bytes().splitlines(keepends=True)
     many = rest[0].replace(b'"text":', b'"more":[%s],"text":' % b",".join([b"1"] * 300))
-    long = rest[1].replace(b'"text":"', b'"text":"%s' % (b"x" * 301))
+    long = rest[1].replace(b'"text":"', b'"text":"%s' % (ascii_letters.encode() * 301))
     path.write_bytes(b"".join([first, many, long, rest[2]]))
 
     recording = read_recording(path)
