@@ -185,11 +185,9 @@ def _base64_forms(data: bytes) -> Iterator[str]:
     """
     for offset, first in enumerate((0, 2, 3)):
         whole = base64.b64encode(bytes(offset) + data)
-        form = whole[first : 8 * (offset + len(data)) // 6]
-        if len(form) >= _SHORTEST:
-            text = form.decode()
-            yield text
-            yield text.translate(_URL_SAFE)
+        text = whole[first : 8 * (offset + len(data)) // 6].decode()
+        yield text
+        yield text.translate(_URL_SAFE)
 
 
 _URL_SAFE = str.maketrans("+/", "-_")
