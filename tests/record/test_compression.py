@@ -140,6 +140,23 @@ def test_routine_waits_as_long_as_there_is_room_for_it(
     assert asyncio.run(write()) == [TICK] * count
 
 
+@pytest.mark.usefixtures("small_members")
+def test_a_record_of_many_short_lines_has_several_members(path: Path) -> None:
+    write_members(path, ["hello"] * 100)
+
+    assert path.read_bytes().count(b"\x1f\x8b\x08\0") == 4
+
+
+def test_nothing_is_written_where_nothing_waits(path: Path) -> None:
+    writer = CompressedRecordWriter.open(path)
+    writer.write([NOTE])
+    before = path.read_bytes()
+
+    writer.flush()
+
+    assert path.read_bytes() == before
+
+
 def test_a_record_that_goes_on_in_another_file_is_whole_in_both(path: Path) -> None:
     other = path.with_name("later.jsonl.gz")
     writer = CompressedRecordWriter.open(path)

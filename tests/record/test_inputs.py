@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from msgspec.structs import replace
 
@@ -24,7 +25,7 @@ from probetui.record.codec import encode_text
 from probetui.record.format import RecordContext, mask_json
 from probetui.record.inputs import InputDecoder, InputEncoder
 from probetui.record.masking import Mask
-from probetui.record.values import format_timestamp
+from probetui.record.values import DamageError, format_timestamp
 from probetui.record.writer import Recorder, RecordWriter
 from tests.builders import START, a_container, a_pod, a_probe, at
 from tests.kubelet.images.test_keyring import pull_secret
@@ -97,6 +98,13 @@ def test_relists_say_what_changed_and_read_back_as_they_were() -> None:
         (["two"], [], None),
         ([], [], None),
     ]
+
+
+def test_a_relist_with_a_pod_that_no_line_describes_is_damaged() -> None:
+    relist = {"is": "Relisted", "startedAt": "2026-01-01T00:00:00Z", "order": ["one"]}
+
+    with pytest.raises(DamageError, match=r"^no line before it describes pod one$"):
+        InputDecoder().decode(relist)
 
 
 def test_a_pod_that_did_not_change_is_the_same_object() -> None:

@@ -21,6 +21,7 @@ from probetui.k8s.probe import (
 )
 from probetui.k8s.volume import ConfigMap, Secret
 from probetui.kubelet.runtime.go_format import go_quote
+from probetui.record import credentials
 from probetui.record.credentials import (
     find_credentials,
     find_credentials_in_args,
@@ -459,6 +460,15 @@ def test_headers_without_a_secret_are_the_same_object() -> None:
     headers = (HTTPHeader("Accept", "text"), HTTPHeader("Token", ""))
 
     assert Mask(["hunter22"]).headers(headers) is headers
+
+
+@pytest.mark.parametrize(("length", "remembered"), [(512, 1), (513, 0)])
+def test_only_short_texts_are_remembered(length: int, remembered: int) -> None:
+    credentials._of_short.cache_clear()
+
+    credentials.mask_credentials("x" * length)
+
+    assert credentials._of_short.cache_info().currsize == remembered
 
 
 def test_a_mask_counts_the_values_that_it_knows() -> None:

@@ -112,6 +112,12 @@ def test_an_instant_that_does_not_exist_is_refused() -> None:
         )
 
 
+def test_the_step_from_an_instant_to_the_next_is_one_in_every_year() -> None:
+    lines = [b"9999-12-31T23:59:59.99999%dZ\n" % digit for digit in (7, 8)]
+
+    assert list(pack_lines(lines))[1] == b"0,+1\n"
+
+
 @pytest.mark.parametrize("number", [10, 10**17 - 1, 10**17, 10**18 - 2])
 def test_the_step_from_a_number_to_the_next_is_one(number: int) -> None:
     rows = list(pack_lines([b"n %d\n" % number, b"n %d\n" % (number + 1)]))

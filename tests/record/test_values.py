@@ -33,6 +33,7 @@ from probetui.record.values import (
     decode_value,
     encode_value,
     format_timestamp,
+    parse_session_instant,
     shorten_reason,
 )
 from probetui.values import Kind, TimeSpan, Value
@@ -117,6 +118,14 @@ def test_no_microsecond_is_lost(microseconds: int) -> None:
 
 def test_instants_have_all_six_digits() -> None:
     assert format_timestamp(START).endswith(":00.000000Z")
+
+
+@pytest.mark.parametrize(
+    "text", ["2026-11-20T08:18:00", "1899-12-31T00:00:00Z", "2600-01-01T00:00:00Z"]
+)
+def test_an_instant_that_no_session_can_have_had_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=f"^'{text}' is no instant of a session$"):
+        parse_session_instant(text)
 
 
 def test_what_is_none_of_the_kinds_is_refused() -> None:
