@@ -165,7 +165,9 @@ def test_a_pause_that_holds_nothing_breaks_a_rule(
 def test_a_probe_of_an_instance_that_has_ended_breaks_a_rule(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def pass_gates(worker: Worker, *_args: object) -> tuple[Decision, None]:
+    def pass_gates(
+        worker: Worker, *_args: object, **_fields: object
+    ) -> tuple[Decision, None]:
         return ProbeNow(worker.container_id), None
 
     monkeypatch.setattr(Worker, "_pass_gates", pass_gates)
