@@ -221,6 +221,16 @@ def test_a_stop_after_another_start_in_the_second_of_the_first_is_not_of_that() 
     assert watched.ends == []
 
 
+def test_a_stop_is_not_in_the_future() -> None:
+    watched = Watched()
+    watched.lose_counters()
+    watched.show(1, 0, Running(at(1)))
+    watched.tell(20, 21)
+
+    stops = [each for each in watched.entries if getattr(each, "what", "") is STOPPING]
+    assert [stop.at for stop in stops] == [at(20)]
+
+
 def test_a_stop_while_no_status_can_come_is_of_no_instance_yet() -> None:
     watched = Watched()
     watched.show(1, 0, Running(at(1)))

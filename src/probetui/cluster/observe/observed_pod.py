@@ -605,6 +605,7 @@ class ObservedPod:
         now: datetime,
     ) -> None:
         """Journal the stop of which an event told, and what follows for its probe."""
+        at = min(at, now)  # clocks are apart by a second
         self._write_stopping(container, instance, by, at, now)
         kind = PROBE_CAUSES.get(by)
         probe = None if kind is None else container.probes.get(kind)
@@ -709,7 +710,7 @@ class ObservedPod:
         stop = next(container.lifetimes.stops_of(own_id), None)
         if stop is not None:
             at, instance = stop.at + self.offset, (own_id, status.restart_count)
-            self._begin_stopping(container, instance, stop.by, min(at, now), now)
+            self._begin_stopping(container, instance, stop.by, at, now)
 
     def _record_ends(
         self,
