@@ -96,6 +96,7 @@ def test_the_world_of_a_node_breaks_no_rule(seed: int) -> None:
         pytest.param(41078, id="a counted kill of an instance that nothing has shown"),
         pytest.param(41097, id="a stop of one by a clock that is not known"),
         pytest.param(52100, id="a kill by a clock of which more becomes known"),
+        pytest.param(61039, id="a pod that was deleted in the second of a start"),
         pytest.param(61078, id="a stop by a clock that is ahead by more than thought"),
         pytest.param(6130, id="a kill of a kubelet that ended before it told"),
     ],

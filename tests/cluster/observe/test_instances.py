@@ -231,6 +231,20 @@ def test_a_stop_is_not_in_the_future() -> None:
     assert [stop.at for stop in stops] == [at(20)]
 
 
+def test_a_stop_of_a_pod_in_the_second_of_the_next_start_is_perhaps_of_that() -> None:
+    watched = Watched()
+    watched.lose_counters()
+    watched.show(1, 0, Waiting("ContainerCreating"))
+    watched.tell(6.1, 6, message="Stopping container app")
+    watched.show(6.2, 1, Running(at(6)), _ended(0, 6, 6, 1))
+    watched.show(6.3, 1, _ended(1, 6, 7, 0), _ended(0, 6, 6, 1))
+
+    assert watched.ends == [
+        (EXITED, 0, ExitCause.UNKNOWN),
+        (EXITED, 1, ExitCause.UNKNOWN),
+    ]
+
+
 def test_a_stop_while_no_status_can_come_is_of_no_instance_yet() -> None:
     watched = Watched()
     watched.show(1, 0, Running(at(1)))

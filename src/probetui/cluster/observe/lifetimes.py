@@ -26,6 +26,7 @@ from probetui.kubelet.journal import ExitCause
 _KEPT = 20
 _MOST_SERIES = 100
 _SECOND = timedelta(seconds=1)
+_OF_PODS = frozenset({ExitCause.DELETE, ExitCause.POD})
 _BEFORE_A_START = frozenset({"Pulling", "Pulled", "Created", "BackOff"})
 
 
@@ -199,9 +200,21 @@ class Lifetimes:
     def stops_of(self, own_id: ContainerID) -> Iterator[SeenStop]:
         """Yield the stops that are certainly of an instance, in order."""
         for stop in sorted(self._stops, key=lambda stop: stop.at):
-            instance = self.at(stop.at)
+            instance = self._instance_of(stop)
             if instance is not None and instance.own_id == own_id:
                 yield stop
+
+    def _instance_of(self, stop: SeenStop) -> Lifetime | None:
+        """Return the instance that was stopped, None if that is not certain.
+
+        A stop that ends the pod may be of the next instance, where that began in the
+        same second: it need not be what ended the one before.
+        """
+        known, instance = self._instances, self.at(stop.at)
+        if instance is None or stop.by not in _OF_PODS:
+            return instance
+        following = known[known.index(instance) + 1 :]
+        return None if any(each.started == stop.at for each in following) else instance
 
     def stops(self, by: ExitCause, since: datetime, until: datetime) -> list[datetime]:
         """Return when there were stops for a cause in a time."""
@@ -223,7 +236,7 @@ class Lifetimes:
         return {
             stop.by
             for stop in self._stops
-            if began <= stop.at <= ended and self.at(stop.at) is None
+            if began <= stop.at <= ended and self._instance_of(stop) is None
         } | {
             stops.by
             for stops in self._unseen
