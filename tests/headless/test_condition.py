@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from probetui.errors import UsageError
 from probetui.headless.condition import (
@@ -334,6 +335,17 @@ def test_killed_counts_kills_by_probes_over_all_pods() -> None:
     assert is_met("killed", kills[0])
     assert not is_met("killed=2", kills[0])
     assert is_met("killed=2", *kills)
+
+
+def test_a_kill_that_turns_out_to_be_of_a_newer_instance_is_counted_once() -> None:
+    told = replace(stopping(WEB, "app"), or_newer=True)
+    again = replace(stopping(WEB, "app"), container_id=ContainerID("x://2"))
+    later = replace(again, at=at(60))
+
+    assert is_met("killed", told)
+    assert not is_met("killed=2", told, again)
+    assert is_met("killed=2", told, again, later)
+    assert is_met("killed=2", told, later)
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,9 @@ from probetui.kubelet.outcome import Result
 from probetui.kubelet.prober.container_port import resolve_port
 from probetui.suggestions import nearest_hint
 
+_APART = timedelta(seconds=2)
+"""Times of one event, as far as more has become known of a clock in between."""
+
 
 class ConditionKind(StrEnum):
     """The kind of a condition; the value is its name on the command line."""
@@ -151,6 +154,7 @@ class ConditionWatch:
         self._gone: set[str] = set()
         self._restarts: dict[tuple[str, str], int] = {}
         self._count = 0
+        self._doubtful: dict[tuple[str, str], ContainerEntry] = {}
 
     def observe(self, entry: JournalEntry) -> None:
         """Evaluate the next journal entry; they come in order, each once."""
@@ -272,8 +276,8 @@ class ConditionWatch:
             case ConditionKind.KILLED, ContainerEntry(
                 what=LifecycleStep.STOPPING | LifecycleStep.WOULD_STOP
             ):
-                is_probe = entry.by in PROBE_CAUSES
-                return is_probe and self._is_about(entry.pod_uid, entry.container_name)
+                is_kill = entry.by in PROBE_CAUSES and not self._is_told_again(entry)
+                return is_kill and self._is_about(entry.pod_uid, entry.container_name)
             case ConditionKind.BACKOFF, BackoffEntry(waits=True):
                 return self._is_about(entry.pod_uid, entry.container_name)
             case ConditionKind.EVENT, EventEntry(event=event):
@@ -283,6 +287,19 @@ class ConditionWatch:
                 )
             case _:
                 return False
+
+    def _is_told_again(self, stop: ContainerEntry) -> bool:
+        """Return whether a stop was told before, of the instance before its own."""
+        place = stop.pod_uid, stop.container_name
+        told = self._doubtful.pop(place, None)
+        if stop.or_newer:
+            self._doubtful[place] = stop
+        return (
+            told is not None
+            and told.container_id != stop.container_id
+            and told.by is stop.by
+            and abs(told.at - stop.at) <= _APART
+        )
 
     def _is_about(self, pod_uid: str, container_name: str) -> bool:
         return pod_uid in self._pods and (self._container in {"", container_name})
