@@ -253,6 +253,7 @@ def leaked(text: str) -> str:
         ("Authorization: Bearer abc.def", "Authorization: ***"),
         ("curl -H 'x-api-key: abc' x", "curl -H 'x-api-key: ***' x"),
         ("sent Bearer abcdefgh1234", "sent Bearer ***"),
+        ("sent Basic bWU6cHcx", "sent Basic ***"),
         ("sent BEARER abcdefgh1234", "sent BEARER ***"),
         ('{"password": "abc", "n": 1}', '{"password": "***", "n": 1}'),
         ('{"password"  : "abc"}', '{"password"  : "***"}'),
@@ -387,6 +388,7 @@ def test_what_follows_the_flag_of_a_secret_is_secret(
         ("X-Api-Key: abc", ["abc"]),
         ("Cookie: id=1", ["id=1"]),
         ("sent Bearer abcdefgh1234", ["abcdefgh1234"]),
+        ("sent Basic bWU6cHcx", ["bWU6cHcx"]),
         ("nothing to see", []),
     ],
 )
