@@ -26,8 +26,8 @@ from probetui.kubelet.journal import (
     HookEntry,
     JournalEntry,
     LifecycleStep,
+    NoteEntry,
     Probed,
-    Skip,
     StatusEntry,
     TickEntry,
     Trigger,
@@ -113,7 +113,7 @@ def _holds(life: Life, _pods: dict[str, Pod]) -> Iterator[str]:
         last[entry.key] = entry
         if before is None or not before.hold.after or entry.new_container:
             continue
-        if entry.skip is not Skip.ON_HOLD and entry.exit is None:
+        if isinstance(entry.outcome, Probed):
             yield f"{entry.key} is probed on hold, {entry.sequence}"
 
 
@@ -139,13 +139,16 @@ def _pauses(life: Life, _pods: dict[str, Pod]) -> Iterator[str]:
 def _paused(life: Life) -> Iterator[tuple[datetime, datetime]]:
     since = None
     for entry in life.journal:
-        if not isinstance(entry, UserEntry):
-            continue
-        if entry.command in {"pause", "step"}:
-            since = since or entry.at
-        elif entry.command == "resume" and since is not None:
-            yield since, entry.at
-            since = None
+        match entry:
+            case UserEntry(command="pause" | "step"):
+                since = since or entry.at
+            case NoteEntry(text=text) if text.startswith("paused: "):  # a break-point
+                since = since or entry.at
+            case UserEntry(command="resume" | "run to change") if since is not None:
+                yield since, entry.at
+                since = None
+            case _:
+                pass
     if since is not None:
         yield since, datetime.max.replace(tzinfo=UTC)
 

@@ -13,27 +13,12 @@ from pathlib import Path
 from random import Random
 
 from probetui.cli.session.ending import remove_session_pods
-from probetui.debugger.commands import (
-    ClearBackoff,
-    InjectContainerFault,
-    Injected,
-    InjectResults,
-    KillContainer,
-    MuteProbes,
-    PauseProbes,
-    RestartContainer,
-    ResumeProbes,
-    StepProbe,
-    TriggerProbe,
-    UnmuteProbes,
-)
-from probetui.debugger.scope import ALL_PROBES, Scope
+from probetui.debugger.commands import ResumeProbes
 from probetui.drive.realtime import RealtimeSession
 from probetui.engine.inputs import AddPod, Command, Input, LastOutputRead
 from probetui.k8s.pod import Container, Pod, RestartPolicy
-from probetui.k8s.probe import ExecAction, Probe, ProbeKey, ProbeType
+from probetui.k8s.probe import ExecAction, Probe, ProbeType
 from probetui.kubelet.config import KubeletConfig
-from probetui.kubelet.effects import Fault
 from probetui.kubelet.journal import JournalEntry
 from probetui.kubelet_rules import VERSIONS, rules_for_kubelet
 from probetui.record.writer import SUFFIX
@@ -44,6 +29,7 @@ from tests.faults.effects import WatchedEngine, WatchedExecutor
 from tests.faults.fates import Fate, Fates, Schedule
 from tests.faults.log_files import CriLog, LogFile, ProcessLog, short_logs
 from tests.faults.places import OurProcess, Places
+from tests.faults.users import a_command, a_rarer_command
 from tests.faults.world import (
     FaultyHooks,
     FaultyProber,
@@ -73,6 +59,9 @@ JUMPS_EACH, JUMPS_AT = 7, 4
 MILD_FROM, MILD_WEIGHT = 20_000, 4_000
 """From this seed on, in every other world most calls are prompt: in others containers
 hardly come to be probed."""
+
+BUSY_FROM = 200_000
+"""From this seed on users do all that they can, too, in every other world."""
 
 PACED_FROM = 100_000
 """From this seed on, in some worlds things take longer, and hours pass."""
@@ -159,6 +148,8 @@ class _Run:
         self.random_of_disk = Random(f"disk {world.seed}")
         self.random_of_clock = Random(f"clock {world.seed}")
         self.random_of_logs = Random(f"logs {world.seed}")
+        is_busy = world.seed >= BUSY_FROM and world.seed % 4 in {1, 2}
+        self.user = Random(f"user {world.seed}") if is_busy else None
         self.talk: Talk | None = None
         self.logs = 0
         self.jumps = world.seed % JUMPS_EACH == JUMPS_AT
@@ -302,28 +293,9 @@ class _Run:
                 fates.away = ""
 
     def _command(self) -> Command:
-        random = self.random
-        pod = random.choice(self.world.pods)
-        container = random.choice(tuple(pod.all_containers()))
-        where = pod.uid, container.name
-        kind = random.choice(tuple(ProbeType))
-        commands: tuple[Command, ...] = (
-            RestartContainer(*where),
-            KillContainer(*where),
-            ClearBackoff(*where),
-            InjectContainerFault(*where, random.choice(tuple(Fault))),
-            TriggerProbe(ProbeKey(*where, kind)),
-            InjectResults(
-                ProbeKey(*where, kind), (random.choice(tuple(Injected)),) * 3
-            ),
-            MuteProbes(Scope(pod.uid, container.name)),
-            UnmuteProbes(ALL_PROBES),
-            PauseProbes(),
-            StepProbe(),
-            ResumeProbes(),
-            ResumeProbes(),
-        )
-        return random.choice(commands)
+        if self.user is not None and self.user.random() < 0.6:  # more than half
+            return a_rarer_command(self.user, self.world.pods)
+        return a_command(self.random, self.world.pods)
 
     def _log_file(self, container: FakeContainer) -> LogFile | None:
         # Files are looked at each tenth of a second: too often for five hours.
@@ -374,6 +346,9 @@ class _Run:
         )
         hooks = FaultyHooks(self.clock, self.random, self.mishaps)
         engine = WatchedEngine(self.config, now)
+        self.prober.is_tried = lambda effect: (
+            effect.probe_id not in engine.running_probes()
+        )
         self.executor = WatchedExecutor(
             runtime,
             self.prober,

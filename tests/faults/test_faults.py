@@ -46,6 +46,7 @@ FIRST, SEEDS = 20_000, 700
         pytest.param(100, id="a compressed record whose end was not written"),
         pytest.param(9, id="a flood whose end was told twice"),
         pytest.param(30113, id="a log whose file was removed once it was read"),
+        pytest.param(11_000_416, id="a worker on hold whose pod has no status"),
         pytest.param(20005, id="a hook that never answers, and one that raises"),
         pytest.param(20011, id="a probe that never answers, and two that raise"),
     ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from datetime import datetime, timedelta
@@ -319,6 +319,7 @@ class FaultyRuntime(FakeRuntime):
             return
         fates = talk.fates
         container = await fates.decide("follow_logs", partial(self._find, container_id))
+        talk.begins[container_id].add(max(0, len(container.lines) - tail))
         file = talk.files.get(container_id)
         if file is None:
             lines = self._lines_in_memory(container, fates, tail, follow=follow)
@@ -405,6 +406,7 @@ class FaultyProber:
     """A prober whose probes succeed, fail, err, take too long, and have mishaps.
 
     Attributes:
+        is_tried: whether a user tries a probe, which no worker keeps from.
         overlaps: the probes that were started while they ran.
         off_duty: the probes of a container that had not started, or too early.
     """
@@ -417,24 +419,28 @@ class FaultyProber:
         self._clock = clock
         self._mishaps = mishaps
         self._running: set[object] = set()
+        self.is_tried: Callable[[RunProbe], bool] = lambda _effect: False
         self.overlaps: list[str] = []
         self.off_duty: list[str] = []
 
     async def probe(self, effect: RunProbe) -> ProbeOutcome:
         clock = self._clock
         started_at = clock.now()
-        if effect.key in self._running:
+        is_tried = self.is_tried(effect)
+        running = effect.key, is_tried
+        if running in self._running:
             self.overlaps.append(f"{effect.key} at {started_at}")
         container = self._engine.containers.get(effect.container_id)
-        if container is not None and not _is_on_duty(container, effect, clock):
+        is_early = container is not None and not _is_on_duty(container, effect, clock)
+        if is_early and not is_tried:
             self.off_duty.append(f"{effect.key} at {started_at}")
-        self._running.add(effect.key)
+        self._running.add(running)
         takes = timedelta(seconds=self._random.choice((0, 0, 0.01, 0.5, 1, 7)))
         try:
             await clock.sleep_until(started_at + takes)
             await self._mishaps.strike("probe")
         finally:
-            self._running.discard(effect.key)
+            self._running.discard(running)
         return ProbeOutcome((self._attempt(container, takes),), started_at, takes)
 
     def _attempt(self, container: FakeContainer | None, takes: timedelta) -> Attempt:
@@ -510,6 +516,7 @@ class Talk:
 
     Attributes:
         files: those of all containers.
+        begins: with which lines of each container somebody began to read.
         did: what was done to files, and how often.
     """
 
@@ -523,6 +530,7 @@ class Talk:
         self._random = random
         self._new_file = new_file
         self.files: dict[ContainerID, LogFile | None] = {}
+        self.begins: dict[ContainerID, set[int]] = defaultdict(set)
         self._engine = engine
         self.fates = fates
         self._containers: dict[ContainerID, FakeContainer] = {}
@@ -615,8 +623,11 @@ class Talk:
             # Of a log that is emptied nobody knows what it had.
             is_emptied = file is not None and after in file.emptied
             is_lost = after != before + 1
-            # Once a file is removed nobody knows whether there was another after it.
-            may_be_lost = is_lost or (file is not None and after in file.removed)
+            # Once a file is removed nobody knows whether there was another after it,
+            # nor what came before the first line of who reads on.
+            may_be_lost = is_lost or after in self.begins[tail.container_id]
+            if file is not None:
+                may_be_lost |= after in file.removed
             is_so = may_be_lost if is_said else not is_lost
             if after <= before or not (is_so or is_emptied):
                 self.broken.append(f"{name}: {after} comes after {before}, {is_said}")
