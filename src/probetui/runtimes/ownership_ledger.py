@@ -57,9 +57,16 @@ class OwnershipLedger:
 
     Args:
         folder: the folder, which is created when it is needed.
+
+    Attributes:
+        half_made: the volumes whose creation failed in this process, of which an
+            engine may have made some: their nonces, if they have one, by their names.
+        tidying: is held while they are removed.
     """
 
     def __init__(self, folder: Path) -> None:
+        self.half_made: dict[str, str] = {}
+        self.tidying = asyncio.Lock()
         self._root = DirectoryRoot(folder)
         self._known: set[str] = set()
         self._in_thread: Callable[..., Awaitable[None]] = asyncio.to_thread

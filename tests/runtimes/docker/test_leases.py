@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
@@ -25,8 +25,10 @@ from probetui.runtimes.docker.leases import (
     VALID,
     DockerLeases,
 )
+from probetui.runtimes.docker.ownership import DockerOwnership, create_volume
 from probetui.runtimes.lease_holder import LeaseHolder
 from probetui.runtimes.ownership_ledger import OwnershipLedger
+from probetui.runtimes.translation import NONCE
 from tests.builders import START, a_pod
 from tests.runtimes.docker.bench import DockerBench, bench
 
@@ -48,15 +50,19 @@ class Daemon:
         self.is_full = False
         self.loses = ""
         """The label of which volumes are made, and an error is answered."""
+        self.is_ending = False
+        """Its database is closed: what it makes has no labels."""
 
-    async def call(self, work: Callable[[Any], Any]) -> Any:
+    async def call(self, work: Callable[[Any], Any], **_options: object) -> Any:
         await asyncio.sleep(0)  # others get their turn
         return work(self)
 
     async def call_or_none(self, work: Callable[[Any], Any]) -> Any:
         try:
             return await self.call(work)
-        except DockerStatusError:
+        except DockerStatusError as error:
+            if error.status != NOT_FOUND:
+                raise
             return None
 
     def create_volume(
@@ -64,6 +70,9 @@ class Daemon:
     ) -> None:
         if self.is_full:
             raise DockerStatusError("no space left on device", SERVER_ERROR)
+        if self.is_ending:
+            self.found[name] = {"Name": name, "Labels": None}
+            self._check_database(f"create {name}: ")
         self.found.setdefault(
             name,
             {"Name": name, "Labels": labels, "CreatedAt": self.now.isoformat()},
@@ -71,12 +80,25 @@ class Daemon:
         if json.loads(labels.get(self.loses, "[]")):
             raise DockerStatusError("context deadline exceeded", SERVER_ERROR)
 
+    def create_container_from_config(self, _body: object, _name: str) -> Any:
+        """Make the anonymous volume of a container, and the container."""
+        volume = "ab" * 32
+        self.found[volume] = {"Name": volume, "Labels": None}
+        self._check_database(f"create {volume}: ")
+        return {"Id": "made"}
+
+    def _check_database(self, what: str = "") -> None:
+        if self.is_ending:
+            raise DockerStatusError(f"{what}database not open", SERVER_ERROR)
+
     def inspect_volume(self, name: str) -> dict[str, Any]:
+        self._check_database()
         if name not in self.found:
             raise DockerStatusError("no such volume", NOT_FOUND)
         return self.found[name]
 
     def remove_volume(self, name: str) -> None:
+        self._check_database()
         if self.found.pop(name, None) is None:
             raise DockerStatusError("no such volume", NOT_FOUND)
 
@@ -130,6 +152,71 @@ async def test_a_lease_that_the_daemon_refuses_leaves_no_note(
         await lease.add([WEB])
 
     assert os.listdir(tmp_path) == []  # noqa: PTH208  # of a moment
+
+
+async def test_of_a_daemon_that_was_ending_no_lease_is_left(
+    daemon: Daemon, tmp_path: Path
+) -> None:
+    """It makes a volume without labels, and cannot remove another."""
+    lease = await leases_on(daemon, tmp_path).new()
+    await lease.add([WEB])
+    daemon.is_ending = True
+    with pytest.raises(DockerStatusError):
+        await lease.renew()
+    assert len(daemon.found) == 2
+    daemon.is_ending = False
+
+    await lease.renew()
+
+    assert [volume["Labels"][LEASE] for volume in daemon.found.values()] == ["me"]
+    await lease.release()
+    assert daemon.found == {}
+    assert os.listdir(tmp_path) == []  # noqa: PTH208  # of a moment
+
+
+async def test_a_lease_that_could_not_be_removed_is_removed_with_the_next(
+    daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lease = await leases_on(daemon, tmp_path).new()
+    await lease.add([WEB])
+    with monkeypatch.context() as patch:
+        patch.delattr(Daemon, "remove_volume")
+        with pytest.raises(AttributeError):
+            await lease.renew()
+    assert len(daemon.found) == 2
+
+    await lease.renew()
+
+    assert len(daemon.found) == 1
+
+
+async def test_a_volume_of_another_whose_name_was_refused_is_left(
+    daemon: Daemon, tmp_path: Path
+) -> None:
+    daemon.is_full = True
+    daemon.found["data"] = {"Name": "data", "Labels": {NONCE: "theirs"}}
+    ledger = OwnershipLedger(tmp_path)
+
+    with pytest.raises(DockerStatusError, match="no space"):
+        await create_volume(cast("Any", daemon), ledger, "data", {}, {}, str)
+
+    assert [*daemon.found] == ["data"]
+
+
+async def test_the_volume_of_a_container_that_was_not_made_is_removed(
+    daemon: Daemon, tmp_path: Path
+) -> None:
+    ownership = DockerOwnership(cast("Any", daemon), OwnershipLedger(tmp_path), "")
+    daemon.is_ending = True
+    with pytest.raises(DockerStatusError, match="database not open"):
+        await ownership.create("web", {"Labels": {}})
+    others = {"Name": "cd" * 32, "Labels": None}
+    daemon.found["cd" * 32] = others
+    daemon.is_ending = False
+
+    await DockerLeases(cast("Any", daemon), "me", ownership._ledger).remove_half_made()
+
+    assert [*daemon.found.values()] == [others]
 
 
 async def test_every_session_sees_the_holder_of_a_running_pod(

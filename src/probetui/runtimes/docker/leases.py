@@ -27,7 +27,7 @@ from probetui.k8s.pod import Pod
 from probetui.ports import PodKey
 from probetui.runtimes.docker.client import DockerClient
 from probetui.runtimes.docker.errors import NOT_FOUND, ignore_status
-from probetui.runtimes.docker.ownership import create_volume
+from probetui.runtimes.docker.ownership import create_volume, remove_half_made
 from probetui.runtimes.docker.translate import parse_docker_time
 from probetui.runtimes.lease_holder import LeaseHolder, pod_keys
 from probetui.runtimes.ownership_ledger import OwnershipLedger
@@ -144,6 +144,10 @@ class DockerLeases:
             await self._client.call(lambda api: api.remove_volume(volume))
         self._ledger.forget(nonce)
 
+    async def remove_half_made(self) -> None:
+        """Remove what a daemon that was ending has made of leases."""
+        await remove_half_made(self._client, self._ledger)
+
     async def _all(self) -> list[SessionLease]:
         filters = {"label": [f"{LEASE}={self._owner}"]}
         listed = await self._client.call(lambda api: api.volumes(filters=filters))
@@ -181,7 +185,7 @@ class DockerLease:
         self._leases = leases
         self._session = session
         self._generation = 0
-        self._written: tuple[str, str] | None = None
+        self._written: list[tuple[str, str]] = []
         self._held: frozenset[PodKey] = frozenset()
         self._lock = asyncio.Lock()
 
@@ -213,9 +217,8 @@ class DockerLease:
     async def release(self) -> None:
         """Release all pods."""
         async with self._lock:
-            if self._written is not None:
-                await self._leases.remove(*self._written)
-                self._written = None
+            await self._remove_all_but(0)
+            await self._leases.remove_half_made()
 
     async def _decide(
         self, wanted: frozenset[PodKey], by_key: Mapping[PodKey, Pod]
@@ -240,13 +243,17 @@ class DockerLease:
     async def _write(
         self, held: Collection[PodKey], claimed: Collection[PodKey]
     ) -> None:
-        before = self._written
         self._generation += 1
-        self._written = await self._leases.write(
-            self._session, self._generation, held, claimed
+        self._written.append(
+            await self._leases.write(self._session, self._generation, held, claimed)
         )
-        if before is not None:
-            await self._leases.remove(*before)
+        await self._remove_all_but(1)
+
+    async def _remove_all_but(self, count: int) -> None:
+        """Remove the oldest volumes; one that cannot be removed is tried again."""
+        while len(self._written) > count:
+            await self._leases.remove(*self._written[0])
+            del self._written[0]
 
 
 def _held(

@@ -10,9 +10,12 @@ label:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
+from probetui.errors import ContainerRuntimeError
 from probetui.kubelet.kuberuntime.labels import (
     DOCKER_SANDBOX_ID,
     DOCKER_TYPE,
@@ -20,11 +23,18 @@ from probetui.kubelet.kuberuntime.labels import (
 )
 from probetui.runtimes.docker.api import DockerApi
 from probetui.runtimes.docker.client import DockerClient
-from probetui.runtimes.docker.errors import SERVER_ERROR, DockerStatusError
+from probetui.runtimes.docker.errors import (
+    NOT_FOUND,
+    SERVER_ERROR,
+    DockerStatusError,
+)
 from probetui.runtimes.docker.translate import NAME, OF_ANOTHER
 from probetui.runtimes.lease_holder import user_and_host
 from probetui.runtimes.ownership_ledger import EngineOwnership, OwnershipLedger
 from probetui.runtimes.translation import MADE_BY, NONCE
+
+_ANONYMOUS_VOLUME = re.compile(r"create ([0-9a-f]{64}): ")
+"""How an error begins that comes of the anonymous volume of a new container."""
 
 ListedContainer = Mapping[str, Any]
 """A container in Docker's list."""
@@ -47,6 +57,7 @@ class DockerOwnership(EngineOwnership):
 
     async def create(self, name: str, request: Mapping[str, Any]) -> str:
         """Create a container; it is ours even if this process is killed meanwhile."""
+        await remove_half_made(self._client, self._ledger)
         nonce = await self._ledger.intend_durably(name, self._engine)
         labels = {
             **request["Labels"],
@@ -66,6 +77,8 @@ class DockerOwnership(EngineOwnership):
         except DockerStatusError as error:
             if error.status < SERVER_ERROR:
                 self._ledger.withdraw(nonce)
+            elif half_made := _ANONYMOUS_VOLUME.match(str(error)):
+                self._ledger.half_made[half_made[1]] = ""
             raise
         self._ledger.made(nonce, docker_id)
         return docker_id
@@ -106,7 +119,7 @@ async def create_volume(
     Args:
         client: the connection to the daemon.
         ledger: the notes about volumes.
-        name: the name of the volume.
+        name: the name of the volume; there is none of it yet.
         options: those of its driver.
         labels: its labels, without those of its origin.
         proof: returns the ID to note for a nonce, as a volume has none.
@@ -114,18 +127,48 @@ async def create_volume(
     Returns:
         Its nonce.
     """
+    await remove_half_made(client, ledger)
     nonce = await ledger.intend_durably(name)
     all_labels = {**labels, NONCE: nonce, MADE_BY: user_and_host()}
     try:
         await client.call(
             lambda api: api.create_volume(name, "local", dict(options), all_labels)
         )
-    except DockerStatusError:
-        if await find_volume(client, name) is None:
-            ledger.withdraw(nonce)
+    except ContainerRuntimeError as error:
+        ledger.half_made[name] = nonce
+        if isinstance(error, DockerStatusError):
+            await remove_half_made(client, ledger)
         raise
     ledger.made(nonce, proof(nonce))
     return nonce
+
+
+async def remove_half_made(client: DockerClient, ledger: OwnershipLedger) -> None:
+    """Remove the volumes that a daemon made, and answered an error.
+
+    One that is ending loses their labels, too: its database is closed, it answers
+    `create NAME: database not open`, and has the volume when it starts again (seen with
+    20.10). Then only the name says whose it is: no volume had it before, or it is one
+    that the daemon chose for our request.
+    """
+    async with ledger.tidying:
+        for name, nonce in [*ledger.half_made.items()]:
+            volume = await find_volume(client, name)
+            labels = {} if volume is None else volume["Labels"] or {}
+            if volume is not None and labels.get(NONCE, nonce) == nonce:
+                try:
+                    await client.call(partial(_remove_volume, name=name))
+                except DockerStatusError as error:
+                    if error.status != NOT_FOUND:
+                        continue  # it is tried again
+                volume = None
+            if volume is None and nonce:
+                ledger.withdraw(nonce)
+            del ledger.half_made[name]
+
+
+def _remove_volume(api: DockerApi, name: str) -> None:
+    api.remove_volume(name)
 
 
 async def find_volume(client: DockerClient, name: str) -> dict[str, Any] | None:
