@@ -20,7 +20,7 @@ from probetui.cluster.container_logs import ClusterLogs
 from probetui.cluster.errors import ClusterError, ForbiddenError
 from probetui.cluster.kubeconfig import load_access
 from probetui.cluster.observe import feed as feed_module
-from probetui.cluster.observe.feed import Feed, ListedPods, list_selected
+from probetui.cluster.observe.feed import Feed, ReceivedPods, list_selected
 from probetui.cluster.observe.kubelet_counters import CounterSource, ProxyCounters
 from probetui.cluster.observe.observation import ClusterObservation
 from probetui.cluster.selection import PodSelection, select, selector_of
@@ -103,7 +103,7 @@ async def _watching(
         if meanwhile is not None:
             objects = await list_selected(client, PodSelection(), CLIENT_PODS)
             assert len([pod async for pod in objects.objects(keeps=True)]) == 2
-            listed = ListedPods(objects, _CLOCK.now())
+            listed = ReceivedPods(objects, _CLOCK.now())
             meanwhile()
         await feed.begin(listed)
         watcher = Watcher(observation, feed)

@@ -21,7 +21,7 @@ from probetui.cli.store_options import (
 from probetui.cluster.bounded_responses import ObjectList
 from probetui.cluster.client import PODS, ApiClient
 from probetui.cluster.errors import ClusterError
-from probetui.cluster.observe.feed import ListedPods, list_selected
+from probetui.cluster.observe.feed import ReceivedPods, list_selected
 from probetui.cluster.observe.inputs import PastEnded
 from probetui.cluster.observe.observation import ClusterObservation
 from probetui.cluster.prometheus.client import StoreAccess, StoreClient
@@ -130,7 +130,7 @@ class WatchedPast:
         self._end = self.begin = clock.now()
         self._inputs: list[TimedInput] = []
         self._remarks: list[tuple[str, bool]] = []
-        self.listed: ListedPods | None = None
+        self.listed: ReceivedPods | None = None
 
     async def read(self, client: ApiClient, selection: PodSelection) -> None:
         """Read it; what cannot be read is noted in the session.
@@ -141,7 +141,7 @@ class WatchedPast:
         if self._asked.access is None:
             return self._remark(f"the past is not shown: {self._asked.problem}")
         objects = await list_selected(client, selection, PODS)
-        self.listed = ListedPods(objects, self._clock.now())
+        self.listed = ReceivedPods(objects, self._clock.now())
         found = await _selected(objects, selection)
         if not found:
             return None

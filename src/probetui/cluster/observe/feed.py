@@ -52,7 +52,7 @@ _FAILURES_IN_A_ROW = 5
 _POD_EVENTS = "involvedObject.kind=Pod"
 
 
-class ListedPods(NamedTuple):
+class ReceivedPods(NamedTuple):
     """A list of the selected pods, and when it was received."""
 
     objects: ObjectList
@@ -113,7 +113,7 @@ class Feed:
         self._changed: Callable[[], None] = lambda: None
         self._left_out: set[str] = set()
 
-    async def begin(self, listed: ListedPods | None = None) -> None:
+    async def begin(self, listed: ReceivedPods | None = None) -> None:
         """Submit the first list of the pods; raises `ClusterError`.
 
         Args:
