@@ -722,7 +722,7 @@ def test_a_file_of_no_known_kind_is_refused_as_that(tmp_path: Path) -> None:
 
 
 @isolated
-def test_only_the_end_of_a_huge_file_is_read(arena: Arena) -> None:
+def test_no_more_than_asked_is_read_of_a_huge_file(arena: Arena) -> None:
     with (arena.work / "huge").open("wb") as file:
         file.truncate(1 << 42)
         file.seek(0, os.SEEK_END)
@@ -733,6 +733,8 @@ def test_only_the_end_of_a_huge_file_is_read(arena: Arena) -> None:
 
     assert len(end) == 4096
     assert end.endswith(b"\0the end")
+    with pytest.raises(OSError, match="it has more than 9 bytes"):
+        read_settings(arena.work / "huge", 9)
 
 
 @isolated
