@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from enum import IntEnum, StrEnum
 
-from probetui.k8s.probe import HTTPHeader
+from probetui.k8s.probe import HTTPHeader, ProbeType
 from probetui.k8s.runtime import SocketAddress
 from probetui.values import Instant, TimeSpan, Value
 
@@ -35,6 +35,14 @@ class Result(IntEnum):
     def __str__(self) -> str:
         """Return the kubelet's word for it."""
         return self.name.capitalize()
+
+
+INITIAL_RESULT = {
+    ProbeType.LIVENESS: Result.SUCCESS,
+    ProbeType.READINESS: Result.FAILURE,
+    ProbeType.STARTUP: Result.UNKNOWN,
+}
+"""What is stored of a container before its first probe."""
 
 
 class HTTPAnswer(Value, frozen=True):

@@ -153,6 +153,12 @@ def test_the_first_start_is_no_restart() -> None:
             id="hold released",
         ),
         pytest.param(
+            a_change(StateField.RESULT, "", "Success", "Readiness"),
+            "result",
+            "readiness := Success",
+            id="first result",
+        ),
+        pytest.param(
             a_change(StateField.RESULT, "", "Success", "Liveness"),
             "result",
             "liveness := Success (initial value)",

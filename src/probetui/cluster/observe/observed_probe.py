@@ -24,9 +24,14 @@ from probetui.kubelet.journal import (
     TickTiming,
     Trigger,
 )
-from probetui.kubelet.outcome import NOT_TIMED, Attempt, ProbeResult, Result
-from probetui.kubelet.prober.worker import (
+from probetui.kubelet.outcome import (
     INITIAL_RESULT,
+    NOT_TIMED,
+    Attempt,
+    ProbeResult,
+    Result,
+)
+from probetui.kubelet.prober.worker import (
     RecordedResult,
     Worker,
     tick_action,

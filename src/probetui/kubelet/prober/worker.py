@@ -18,7 +18,7 @@ from probetui.k8s.runtime import NO_CONTAINER, ContainerID, parse_container_id
 from probetui.k8s.status import ContainerStatus, PodStatus, Running, Terminated
 from probetui.kubelet.journal import Exit, Skip, TickAction
 from probetui.kubelet.kuberuntime.restart import is_restarted_after, should_restart_all
-from probetui.kubelet.outcome import Result
+from probetui.kubelet.outcome import INITIAL_RESULT, Result
 from probetui.kubelet.prober.gates import TickFacts
 from probetui.kubelet.prober.results_manager import ResultsManager
 from probetui.kubelet_rules import PORTED_RULES, KubeletRules
@@ -27,12 +27,6 @@ ONE_SECOND = timedelta(seconds=1)
 NO_TIME = timedelta()
 _START_GRACE = timedelta(seconds=10)
 """A container that is older than the kubelet by this much started before it."""
-
-INITIAL_RESULT = {
-    ProbeType.LIVENESS: Result.SUCCESS,
-    ProbeType.READINESS: Result.FAILURE,
-    ProbeType.STARTUP: Result.UNKNOWN,
-}
 
 HOLDS_AFTER = {
     ProbeType.LIVENESS: frozenset({Result.FAILURE}),

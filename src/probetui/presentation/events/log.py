@@ -48,7 +48,7 @@ from probetui.kubelet.journal import (
     UserEntry,
 )
 from probetui.kubelet.kuberuntime.restart import InstantRange
-from probetui.kubelet.outcome import Result
+from probetui.kubelet.outcome import INITIAL_RESULT, Result
 from probetui.kubelet_rules import KubeletRules
 from probetui.manifest.problem import Severity
 from probetui.presentation.container.back_off import format_due, range_of_wait
@@ -789,6 +789,9 @@ def _line(
     )
 
 
+_INITIAL = {str(kind): str(result) for kind, result in INITIAL_RESULT.items()}
+
+
 def _change_text(entry: StateEntry) -> str:
     subject = entry.subject.lower()
     match entry.what, entry.after:
@@ -799,8 +802,9 @@ def _change_text(entry: StateEntry) -> str:
         case StateField.HOLD, _:
             return f"{subject} hold released by a new container ID"
         case StateField.RESULT, after:
-            initial = "" if entry.before else " (initial value)"
-            return f"{subject} := {after}{initial}"
+            # A worker whose first tick probes stores that result at once.
+            is_initial = not entry.before and after == _INITIAL[entry.subject]
+            return f"{subject} := {after}{' (initial value)' if is_initial else ''}"
         case StateField.EXEC, after:
             return f"exec by another client: {after}"
         case _, after:
