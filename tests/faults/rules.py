@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -14,6 +15,7 @@ from typing import Any
 
 from probetui.analysis.container_history import SessionHistory
 from probetui.cluster.observe.replay import ObservationReplay
+from probetui.debugger.commands import EditProbe
 from probetui.drive.what_if.session_replay import replay_session
 from probetui.engine.engine import Engine
 from probetui.engine.inputs import SetPods
@@ -94,13 +96,24 @@ def _kills(life: Life, pods: dict[str, Pod]) -> Iterator[str]:
             for tick in before
             if tick.container_id == entry.container_id
         )
-        container = pods[entry.pod_uid].container(entry.container_name)
-        probe = None if container is None else container.probe(kind)
-        enough = probe is not None and (
-            failures_in_a_row(before) >= probe.failure_threshold
-        )
+        key = ProbeKey(entry.pod_uid, entry.container_name, kind)
+        thresholds = _failure_thresholds(life, pods, key)
+        enough = failures_in_a_row(before) >= min(thresholds, default=math.inf)
         if not (was_not_running or enough):
             yield f"{entry.by} killed {entry.container_name} early, {entry.sequence}"
+
+
+def _failure_thresholds(
+    life: Life, pods: dict[str, Pod], key: ProbeKey
+) -> Iterator[int]:
+    """Yield that of the manifest, and those that a user has set."""
+    container = pods[key.pod_uid].container(key.container_name)
+    probe = None if container is None else container.probe(key.probe_type)
+    if probe is not None:
+        yield probe.failure_threshold
+    for item, _ in life.inputs:
+        if isinstance(item, EditProbe) and item.key == key and item.timing is not None:
+            yield item.timing.failure_threshold
 
 
 def _holds(life: Life, _pods: dict[str, Pod]) -> Iterator[str]:

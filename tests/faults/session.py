@@ -60,7 +60,7 @@ MILD_FROM, MILD_WEIGHT = 20_000, 4_000
 """From this seed on, in every other world most calls are prompt: in others containers
 hardly come to be probed."""
 
-BUSY_FROM = 200_000
+BUSY_FROM = 50_000
 """From this seed on users do all that they can, too, in every other world."""
 
 PACED_FROM = 100_000

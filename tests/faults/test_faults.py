@@ -23,7 +23,7 @@ from tests.faults.session import World, run_world
 from tests.faults.shrink import _least, shrink, write_record
 from tests.faults.watch import run_watch_world
 
-FIRST, SEEDS = 20_000, 700
+FIRST, SEEDS = 50_000, 700
 """As many worlds take less than two minutes on two cores."""
 
 
