@@ -118,14 +118,18 @@ class RoutineLines:
         self._follow(context)
         outcome = item.outcome
         lengths = _lengths(outcome.attempts)
-        key = ProbeOutcome(
-            _timeless(outcome.attempts), _EPOCH, injected=outcome.injected
-        )
-        template = self._outcomes.get(key)
+        key, template = None, None
+        # From Python 3.13 on a length of zero is not written: `timedelta()` is one
+        # object, and msgspec knows a default by its identity.
+        if outcome.duration and all(lengths.values()):
+            key = ProbeOutcome(
+                _timeless(outcome.attempts), _EPOCH, injected=outcome.injected
+            )
+            template = self._outcomes.get(key)
         if not template:
             encoded = self._inputs.encode(item)
             whole = encode_line(encode_input(number, encoded, at, line, context))
-            if len(whole) <= LONGEST_TEMPLATE:
+            if key is not None and len(whole) <= LONGEST_TEMPLATE:
                 if key in self._outcomes and template is None:
                     template = self._outcome_template(item, lengths, context)
                 _keep(self._outcomes, key, template)
