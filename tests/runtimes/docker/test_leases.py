@@ -177,11 +177,14 @@ async def test_of_a_daemon_that_was_ending_no_lease_is_left(
 async def test_a_lease_that_could_not_be_removed_is_removed_with_the_next(
     daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def refuse(_name: str) -> None:
+        raise DockerStatusError("database not open", SERVER_ERROR)
+
     lease = await leases_on(daemon, tmp_path).new()
     await lease.add([WEB])
     with monkeypatch.context() as patch:
-        patch.delattr(Daemon, "remove_volume")
-        with pytest.raises(AttributeError):
+        patch.setattr(daemon, "remove_volume", refuse)
+        with pytest.raises(DockerStatusError):
             await lease.renew()
     assert len(daemon.found) == 2
 
@@ -190,11 +193,18 @@ async def test_a_lease_that_could_not_be_removed_is_removed_with_the_next(
     assert len(daemon.found) == 1
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [
+        pytest.param({NONCE: "theirs"}, id="of another probetui"),
+        pytest.param({"com.docker.compose.project": "shop"}, id="of anything else"),
+    ],
+)
 async def test_a_volume_of_another_whose_name_was_refused_is_left(
-    daemon: Daemon, tmp_path: Path
+    labels: dict[str, str], daemon: Daemon, tmp_path: Path
 ) -> None:
     daemon.is_full = True
-    daemon.found["data"] = {"Name": "data", "Labels": {NONCE: "theirs"}}
+    daemon.found["data"] = {"Name": "data", "Labels": labels}
     ledger = OwnershipLedger(tmp_path)
 
     with pytest.raises(DockerStatusError, match="no space"):
@@ -203,20 +213,27 @@ async def test_a_volume_of_another_whose_name_was_refused_is_left(
     assert [*daemon.found] == ["data"]
 
 
+@pytest.mark.parametrize(
+    ("labels", "left"),
+    [
+        pytest.param(None, ["cd" * 32], id="without labels"),
+        pytest.param({"of": "others"}, ["ab" * 32, "cd" * 32], id="unless it has some"),
+    ],
+)
 async def test_the_volume_of_a_container_that_was_not_made_is_removed(
-    daemon: Daemon, tmp_path: Path
+    labels: dict[str, str] | None, left: list[str], daemon: Daemon, tmp_path: Path
 ) -> None:
     ownership = DockerOwnership(cast("Any", daemon), OwnershipLedger(tmp_path), "")
     daemon.is_ending = True
     with pytest.raises(DockerStatusError, match="database not open"):
         await ownership.create("web", {"Labels": {}})
-    others = {"Name": "cd" * 32, "Labels": None}
-    daemon.found["cd" * 32] = others
+    daemon.found["ab" * 32]["Labels"] = labels
+    daemon.found["cd" * 32] = {"Name": "cd" * 32, "Labels": None}
     daemon.is_ending = False
 
     await DockerLeases(cast("Any", daemon), "me", ownership._ledger).remove_half_made()
 
-    assert [*daemon.found.values()] == [others]
+    assert [*daemon.found] == left
 
 
 async def test_every_session_sees_the_holder_of_a_running_pod(

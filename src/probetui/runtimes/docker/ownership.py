@@ -155,7 +155,8 @@ async def remove_half_made(client: DockerClient, ledger: OwnershipLedger) -> Non
         for name, nonce in [*ledger.half_made.items()]:
             volume = await find_volume(client, name)
             labels = {} if volume is None else volume["Labels"] or {}
-            if volume is not None and labels.get(NONCE, nonce) == nonce:
+            is_ours = not labels or labels.get(NONCE) == nonce
+            if volume is not None and is_ours:
                 try:
                     await client.call(partial(_remove_volume, name=name))
                 except DockerStatusError as error:
