@@ -159,6 +159,12 @@ def test_the_first_start_is_no_restart() -> None:
             id="first result",
         ),
         pytest.param(
+            a_change(StateField.RESULT, "", "Success", "No such probe"),
+            "result",
+            "no such probe := Success",
+            id="first result of a damaged record",
+        ),
+        pytest.param(
             a_change(StateField.RESULT, "", "Success", "Liveness"),
             "result",
             "liveness := Success (initial value)",

@@ -803,7 +803,7 @@ def _change_text(entry: StateEntry) -> str:
             return f"{subject} hold released by a new container ID"
         case StateField.RESULT, after:
             # A worker whose first tick probes stores that result at once.
-            is_initial = not entry.before and after == _INITIAL[entry.subject]
+            is_initial = not entry.before and after == _INITIAL.get(entry.subject)
             return f"{subject} := {after}{' (initial value)' if is_initial else ''}"
         case StateField.EXEC, after:
             return f"exec by another client: {after}"
